@@ -9,7 +9,7 @@ const status = (revision: number): object => ({
   totals: { series: 0, samplesAppended: 0, rejected: 0 },
 });
 
-/** A session and the agent's end of it, whose messages wait while the controller has paused. */
+/** A session with a fake agent at the other end. The agent's messages wait while the session has paused its socket. */
 async function connected(): Promise<{ session: AgentSession; says: (message: object) => void; ends: string[] }> {
   const waiting: Buffer[] = [];
   const ends: string[] = [];

@@ -85,8 +85,8 @@ export const captureMonitorRuleSchema = Type.Object(
 );
 
 /**
- * Rules for pods without a monitor: the first whose namespaces include the pod's applies; a rule without namespaces
- * covers the rest.
+ * Rules for pods without a monitor. The first rule whose namespaces include the pod's namespace applies. A rule without
+ * namespaces applies to every pod that no earlier rule covers.
  */
 export const captureFallbackRuleSchema = Type.Object(
   { namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...podRules },
@@ -153,7 +153,7 @@ const retentionSchema = Type.Object({ timeMs: Type.Optional(count), sizeBytes: T
 /**
  * The config that one agent and its instrument run. The leader compiles it and pushes it whole; its hash identifies it.
  * Optional members are absent unless an object asks for them; an agent refuses members it does not know,
- * so that no rule is dropped silently between two versions.
+ * so that no rule is dropped silently when the operator is newer than the agent.
  */
 export const captureConfigSchema = Type.Object(
   {
@@ -231,7 +231,7 @@ export function isCaptureHash(text: string): boolean {
  */
 export const parseCaptureConfig = parser('capture config', captureConfigSchema);
 
-/** Checks a config that came under an address, its hash. Errors: ERR_INPUT_INVALID, also for another hash. */
+/** Checks a config that was sent with its hash. Errors: ERR_INPUT_INVALID, also when the config has another hash. */
 export function parseAddressed(hash: string, value: unknown): CaptureConfig {
   const config = parseCaptureConfig(value);
   const actual = captureHash(config);

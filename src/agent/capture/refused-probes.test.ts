@@ -58,7 +58,7 @@ describe('what the kernel refuses to the instrument', () => {
     [{ version: 'Linux version 4.18.0-553.el8_10.x86_64 (x)' }, 'Linux 4.18.0 may refuse'],
     [{ version: 'Linux version 5.4.0-216-generic (x)' }, 'Linux 5.4.0 may refuse'],
     [{}, 'the kernel may refuse'],
-  ])('is certain or only possible, by the version of the kernel: %o', async (files, words) => {
+  ])('is certain or only possible, depending on the version of the kernel: %o', async (files, words) => {
     put('7/status', without);
     for (const [name, text] of Object.entries(files)) put(name, text);
     const limits = await captureLimits(7, root);

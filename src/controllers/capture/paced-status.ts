@@ -18,7 +18,7 @@ type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
  * Writes statuses, but not after every change of a number.
  *
  * Guarantees: a new generation is written immediately; otherwise one write per object in 5 s. Writes without a change
- * are skipped (by the writer). Every write is announced.
+ * are skipped (by the writer). Every write except those of `writeFirst` is announced.
  */
 export class PacedStatus<T extends KubeObject> {
   readonly #options: PacedStatusOptions<T>;

@@ -245,7 +245,7 @@ export class Door {
     socket.on('error', ignore);
   }
 
-  /** Answers requests that the parser refuses or that arrive too slowly, with the status of Node, or with 414. */
+  /** Answers requests that the parser refuses or that arrive too slowly. The status is that of Node itself, or 414. */
   #clientError(error: NodeJS.ErrnoException & { rawPacket?: Buffer }, socket: Duplex): void {
     const status = this.#statusOf(error);
     if (status === undefined) {

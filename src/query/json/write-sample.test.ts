@@ -30,7 +30,7 @@ const shapes: [what: string, numbers: fc.Arbitrary<number>][] = [
   ],
 ];
 
-test.each(shapes)('%s is written as by formatSample', (_, numbers) => {
+test.each(shapes)('%s is written as formatSample writes it', (_, numbers) => {
   fc.assert(
     fc.property(numbers, fc.boolean(), (size, isNegative) => {
       const value = isNegative ? -size : size;

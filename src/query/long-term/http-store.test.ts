@@ -200,7 +200,7 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
 });
 
 test.each(['read', 'query'] as const)(
-  'two reads over the %s API that break off and are repeated each take from the shared budget only once',
+  'when two reads over the %s API break off and are repeated, each takes from the shared budget only once',
   async (api) => {
     const times = Array.from({ length: 240 }, (_, i) => end - 59_000 + 100 * i);
     const points = times.map((t) => ({ t, low: 0, high: 0x3ff00000 }));

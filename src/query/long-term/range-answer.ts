@@ -12,7 +12,7 @@ const series = 'data.result[]';
 const samples = 'data.result[].values[]';
 const histograms = 'data.result[].histograms[]';
 
-/** Memory of a series beside its samples: its objects, and each label, whose texts no other series shares. Bytes. */
+/** Memory of a series beside its samples, and of each of its labels: series do not share the texts of labels. Bytes. */
 const [seriesBytes, labelBytes] = [200, 100];
 /**
  * Tolerance in comparing times: those of a request have whole milliseconds, those of an answer are decimal fractions of

@@ -23,7 +23,7 @@ export interface HistoryOptions {
   readonly write: (messages: readonly StreamMessage[]) => Promise<void>;
   readonly onFailure: (agent: AgentAddress, failure: AgentFailure) => void;
   readonly onLost: (source: string, count: number) => void;
-  /** Called with each position that an agent sends of its stream. */
+  /** Called with each cursor that an agent sends: a position in its ring buffer. */
   readonly onCursor: (agent: AgentAddress, cursor: string) => void;
 }
 

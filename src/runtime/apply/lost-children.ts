@@ -12,7 +12,7 @@ export interface LostChild {
 
 /** The inputs of a search for children that the cache does not show. */
 export interface LostQuery {
-  /** uid of the owner; undefined for sets without one. */
+  /** uid of the object that owns the children; undefined when they have no owner. */
   owner: string | undefined;
   /** Whether a child of that kind and name is wanted: then the next apply restores its label. */
   wanted: (informer: Informer, key: ObjectKey) => boolean;
@@ -35,8 +35,8 @@ const maxTraces = 2_000;
 const pageSize = 500;
 
 /**
- * Children that left a watch by selector and may still exist: to such a watch the loss of a label and a deletion look
- * the same.
+ * Children that a watch with a selector no longer shows, and that may still exist: to such a watch the loss of a label
+ * and a deletion look the same.
  *
  * Flow: each departure leaves a trace, and so does each write without an answer, which may have created a child that
  * lost its label before a watch could show it → the next run for the owner asks the API server for that child by name.

@@ -42,7 +42,7 @@ export function autoscalingConflict(winner: MonitorInForce, loser: MonitorInForc
   return { with: `TrafficMonitor/${winner.key}`, fields, resolution: decidedBy(winner, loser) };
 }
 
-/** The values of this monitor that overrides of policies replaced. */
+/** The values of this monitor that were replaced by the overrides of policies. */
 export function policyConflicts(plan: MonitorPlan): Conflict[] {
   const byPolicy = new Map<string, string[]>();
   for (const leaf of plan.leaves) {
