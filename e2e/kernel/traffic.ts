@@ -33,7 +33,7 @@ export interface Seen {
   readonly status: number;
   readonly route: string;
   readonly seconds: number;
-  /** The server; only lines of the client have it. */
+  /** The server; only the client reports it. */
   readonly to?: string;
   readonly port?: number;
   readonly tls?: boolean;

@@ -7,7 +7,8 @@ export interface LaneStep {
 
 /**
  * Runs lanes in parallel, and the steps of a lane one after another.
- * Assumptions: names differ, and no two lanes wait for each other. Errors: one of `run`, after all running steps ended.
+ * Assumptions: names differ, and no two lanes wait for each other.
+ * Errors: an error of `run`, after all running steps have ended.
  */
 export async function runLanes<S extends LaneStep>(
   lanes: readonly (readonly S[])[],

@@ -1,5 +1,5 @@
 // Times Prometheus' chunk codec on the series of bench:tsdb and prints one JSON object.
-// Usage: peer CHUNKS OPEN: first CHUNKS chunks are encoded one after the other, then OPEN chunks at once.
+// Usage: peer CHUNKS OPEN. It encodes CHUNKS chunks one after the other, and then OPEN chunks at the same time.
 // Values are made by the same rule as in bench/tsdb/series.ts.
 package main
 
@@ -114,7 +114,7 @@ func argument(at int) int {
 	return n
 }
 
-// passSeconds returns the mean seconds of a pass. Before it measures, it runs passes for as long to warm the caches.
+// passSeconds returns the mean seconds of a pass. Before it measures, it warms the caches for the same time.
 func passSeconds(work func()) float64 {
 	repeat := func() float64 {
 		from := time.Now()

@@ -55,9 +55,10 @@ export interface MapCounts {
  * Flow: `add` (points → streams → series, in memory) → `flush` (one sample per touched series) → `expire` (silence →
  * stale markers). `setPolicy` binds every stream again.
  * Guarantees: a stream alone in its series passes its raw values on. When its start time has changed and its values do
- * not show the reset, a zero is inserted between the two values. Before the first value of a stream the sink learns the
- * stream's start time, because the store may have values of an earlier process. When the labels that distinguish
- * streams are dropped, the streams' increments are added, and the sum never falls when one of them restarts or ends.
+ * not show the reset, a zero is inserted between the old and the new value. Before the first value of a stream the sink
+ * learns the stream's start time, because the store may have values of an earlier process. When the labels that
+ * distinguish streams are dropped, the streams' increments are added, and the sum never falls when one of them restarts
+ * or ends.
  * Caveats: the sum of merged streams starts from zero when the agent starts, which a query sees as a counter reset.
  * The mapper does no I/O and has no clock: times are arguments.
  */
@@ -240,9 +241,10 @@ export class SeriesMapper {
   }
 
   /**
-   * A point older than the newest one, whose time is still in the future: the clock of the node was set back. The
-   * point's values are current, so they are shown and the series live on. A sample is handed out only once the clock
-   * has caught up, since the store has later samples. A delta is left out: it may have been counted already.
+   * A point that is older than its stream's newest point, whose time is still in the future: the clock of the node was
+   * set back. The older point's values are current, so they are shown and the series live on. A sample is handed out
+   * only once the clock has caught up, since the store has later samples. A delta is left out: it may have been counted
+   * already.
    */
   #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
     const { point, shape } = expanded;

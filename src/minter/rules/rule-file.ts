@@ -26,7 +26,7 @@ export interface Scope {
   permissions: Permissions;
 }
 
-/** A fault in a file. With `scope`, only that scope is not in force. `line` counts from 1. */
+/** A fault in a file. If `scope` is set, the fault disables only that scope. `line` counts from 1. */
 export interface RuleFault {
   file: string;
   scope?: string;

@@ -36,7 +36,7 @@ function setUp(answerMs: number) {
   return { clock, limits, get };
 }
 
-test('callers that share one load of the public key each wait for it until their own deadline', async () => {
+test('of callers that share one load of the public key, each waits for it until its own deadline', async () => {
   const { clock, limits, get } = setUp(1_000);
   const [hurried, patient] = [get(300), get(4_000)];
   await clock.advance(300);

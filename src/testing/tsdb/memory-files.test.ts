@@ -16,7 +16,7 @@ test.each([
   [0, 'abcdef'],
   [0.5, 'abcd'],
   [1, 'ab'],
-])('a crash after the fraction %d of an unsynced truncation was carried out leaves %s', async (share, left) => {
+])('a crash that carries out the fraction %d of an unsynced truncation leaves %s in the file', async (share, left) => {
   const { files, file } = await synced('abcdef');
   await file.truncate(2);
   files.crash(() => share);

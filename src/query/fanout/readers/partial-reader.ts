@@ -51,7 +51,7 @@ export interface PartialCall {
   readonly visible?: PartialRequest['visible'];
   /** The identity of the fields above, as computed by `planHash`. */
   readonly hash: string;
-  /** The earliest time that the fragment reads by `@` or an offset; null when it reads only before its steps. */
+  /** The earliest time that a fragment with `@` or an offset reads; null for a fragment with neither. */
   readonly shiftedTo: number | null;
   /** The pool of label sets, which the answers of all agents to one request share. */
   readonly pool: LabelPool;
