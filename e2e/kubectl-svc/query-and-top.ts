@@ -16,7 +16,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'VALUE\n    2\n', stderr: '' });
     });
 
-    test('with --server a token decides, and an error says how to get access', async () => {
+    test('with --server the token decides about access, and an error says how to get it', async () => {
       const { cluster } = stage();
       const [pod] = await readyPods(cluster, 'svc-system', 'app.kubernetes.io/component=query');
       const direct = [`--server=https://${pod!.ip}:9095`, '--tls-server-name=svc-query.svc-system.svc'];

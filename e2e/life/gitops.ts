@@ -95,7 +95,7 @@ const removeAll = async (): Promise<void> => {
  * Applies objects as GitOps controllers do: by other field managers, client-side and server-side, in any order, pruned
  * and created again. Then reads, as such controllers do, the statuses that the operator wrote. kubectl stands in for
  * the controllers. Our copy of the kstatus rules stands in for the health checks of Flux, and another Lua interpreter
- * for that of Argo CD. `make e2e-peers` runs the real ones.
+ * stands in for Argo CD's own. `make e2e-peers` runs the real ones.
  */
 export function gitops(of: () => LifeStage): void {
   beforeAll(() => void (stage = of()));

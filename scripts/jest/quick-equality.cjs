@@ -1,8 +1,8 @@
 /*
- * In every suite: what is plainly the same is found equal at once. Jest compares large answers member by member, at
- * several hundred nanoseconds each. This looks first at what can be equal in one way only (primitives, arrays, plain
- * objects, bytes) and leaves everything else, and everything that differs, to Jest: no comparison has another outcome,
- * nor another message.
+ * Loaded in every suite: finds values equal at once if they are plainly the same. Jest compares large answers member by
+ * member, at several hundred nanoseconds each. This looks first at what can be equal in one way only (primitives,
+ * arrays, plain objects, bytes) and leaves everything else, and everything that differs, to Jest: no comparison has
+ * another outcome, nor another message.
  */
 const deepest = 50;
 

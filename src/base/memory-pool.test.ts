@@ -3,7 +3,7 @@ import { defaultPoolBytes, MemoryPool, type MemoryPart } from './memory-pool.ts'
 const settled = (): Promise<void> => new Promise((done) => setImmediate(done));
 const never = new AbortController().signal;
 
-/** Takes memory, or throws when there is none: work ends like that, and the pool may run it again. */
+/** Takes memory. Throws when there is none, which ends the work; the pool may then run the work again. */
 function take(part: MemoryPart, bytes: number): void {
   const shortage = part.take(bytes);
   if (shortage !== null) throw new Error(shortage.message);

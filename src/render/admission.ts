@@ -18,7 +18,7 @@ export interface WebhookAddress {
 }
 
 export interface AdmissionInput extends WebhookAddress {
-  /** With `off` nothing is registered, and conversion alone is routed to the operator. */
+  /** With `off` no validating webhook is registered, and only conversion is routed to the operator. */
   mode: AdmissionMode;
 }
 

@@ -5,7 +5,7 @@ const before = { sessionStorage: globalThis.sessionStorage, fetch: globalThis.fe
 beforeAll(() => Object.assign(globalThis, held));
 afterAll(() => Object.assign(globalThis, before));
 
-test('a request sent before the page has its code is taken over once, by an equal request with its token', async () => {
+test('a request sent before the page has its code is taken over once, by an equal request with the same token', async () => {
   const path = questionOf('services', { window: '5m' });
   askEarly(path);
   expect(takeEarly(questionOf('services', { window: '1h' }), 'of-ann')).toBeUndefined();

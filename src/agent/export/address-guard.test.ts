@@ -16,7 +16,7 @@ test.each([
   ['fe80::1', /link-local/],
   ['fd00:ec2::254', /metadata/],
   ['::ffff:169.254.169.254', /metadata/],
-])('a name that resolves to %s is allowed by the list *; for other lists this address decides', (address, fault) => {
+])('a name that resolves to %s is allowed by the list *; another list decides by this address', (address, fault) => {
   // The list `*` allows every address; a list of names, or no list, refuses those with a fault.
   expect(addressFault({ host: 'mimir.example.com', allow: ['*'] }, address)).toBeNull();
   const expected: unknown = fault === null ? null : expect.stringMatching(fault);

@@ -49,7 +49,7 @@ export class PodIndex {
     const known = this.#byName.get(keyOf(pod));
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
     if (known) this.#unname(known);
-    // A pod whose name another pod has taken keeps its addresses here: its last data comes from them.
+    // If another pod takes over the name, the earlier pod keeps its addresses here: its last data comes from them.
     if (known?.uid === pod.uid) this.#forgetIps(known);
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';

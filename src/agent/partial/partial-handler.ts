@@ -91,7 +91,7 @@ export interface PartialDeps {
  * Computes this node's part of a query from the samples in its own store.
  * Flow: read and check the request → wait for admission, and for memory → evaluate → encode, all of it before the first
  * byte is sent, so that an error can still become a status and an answer that has begun is complete.
- * Errors: only the signal's; any other failure is an outcome.
+ * Errors: only the reason of an aborted signal; any other failure is returned as an outcome.
  */
 export function createPartialHandler(deps: PartialDeps): FramedHandler {
   const { clock, limits = defaultPartialLimits, memory = unlimitedMemory() } = deps;

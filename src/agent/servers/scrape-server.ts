@@ -34,9 +34,9 @@ const slowReaderMs = 30_000;
  * The scrape listener: `/metrics` for authorised readers, and without authentication the probes
  * `/livez` and `/readyz`.
  *
- * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0 as Accept prefers, with gzip or zstd as Accept-Encoding does.
- * It is written in chunks with a turn of the event loop between them, so a large page does not delay ingest. While the
- * agent starts there is no page: the answer is 503 with the current step.
+ * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0, whichever Accept prefers, and compressed with gzip or zstd if
+ * Accept-Encoding prefers that. It is written in chunks with a turn of the event loop between them, so a large page
+ * does not delay ingest. While the agent starts there is no page: the answer is 503 with the current step.
  */
 export function createScrapeServer(options: ScrapeOptions, door: DoorOptions = {}): Server {
   return createHttpServer(scrapeHandler(options), door);

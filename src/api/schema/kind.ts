@@ -24,6 +24,6 @@ export interface KindDefinition {
   spec: TSchema;
   status: TSchema;
   columns: PrinterColumn[];
-  /** CEL rules on the whole object, which alone can see `metadata.name`. */
+  /** CEL rules on the whole object: rules of the spec cannot see `metadata.name`. */
   rules?: CelRule[];
 }

@@ -2,8 +2,8 @@ import { ParseCache } from '../parser/parse-cache.ts';
 import type { LanguageOptions } from '../types.ts';
 
 /**
- * The query that a fragment is part of was parsed with the features that are switched on. The fragment's text is then
- * parsed with all features on.
+ * A fragment is a part of a query that has already been parsed with the features that are switched on. So the
+ * fragment's text is parsed with all features.
  */
 const everyFeature: LanguageOptions = {
   experimentalFunctions: true,

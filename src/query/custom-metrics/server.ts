@@ -48,7 +48,7 @@ export interface CustomMetricsOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly client: KubeClient;
-  /** The cache, not started yet or running: this server adds its informers to it. */
+  /** The cache, started or not: this server adds its informers to it. */
   readonly cache: Cache;
   readonly directory: AgentDirectory;
   readonly reviews: AccessReviews;

@@ -25,7 +25,7 @@ const none: Columns = { timestamps: new Float64Array(0), values: new Float64Arra
 const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
 
 /**
- * Reads the answer to `rangeQuery` as it arrives.
+ * Reads the answer to a request that `rangeQuery` (`range-selectors.ts`) has made, as it arrives.
  * Errors: AgentFailure `protocol`; SyntaxError for a text that is no JSON; QueryError when the budget is spent.
  */
 export class RangeAnswer {

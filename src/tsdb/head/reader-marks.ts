@@ -7,7 +7,7 @@ import { XorStates } from '../chunk/index.ts';
  */
 export class ReaderMarks {
   readonly #states = new XorStates(0);
-  /** Incremented when samples change to which a mark may point. Readers that began before must then ignore marks. */
+  /** Counts changes of samples that a mark may point to. Readers that began before a change must then ignore marks. */
   edits = 0;
 
   /** The marks, one row for each slot; allocated for at least `capacity` slots. */

@@ -23,7 +23,7 @@ export function writeAttribute(out: WireWriter, field: number, key: string, valu
   );
 }
 
-/** Writes the `Resource` that everything from a node's agent has. */
+/** Writes the `Resource` of everything that a node's agent sends. */
 export function writeResource(out: WireWriter, attributes: Readonly<Record<string, string>>): void {
   out.message(1, (w) => {
     for (const [key, value] of Object.entries(attributes)) writeAttribute(w, 1, key, value);

@@ -59,8 +59,8 @@ export async function addPresence(
 }
 
 /**
- * If `wanted`, keeps the elements whose match group is present at their step; otherwise keeps those whose match group is
- * absent. Returns the kept columns, and the match group of each.
+ * If `wanted`, keeps the elements whose match group is present at their step; otherwise keeps those whose match group
+ * is absent. Returns the kept columns, and the match group of each.
  */
 export async function filterByPresence(
   { budget }: EvalContext,
