@@ -40,7 +40,7 @@ export interface AgentPlace {
   readonly tls?: string;
 }
 
-/** An agent that runs, and its other ports. */
+/** A running agent, with all of its ports. */
 export interface RunningAgent extends Receiver {
   readonly ports: Record<'grpc' | 'http' | 'remote' | 'scrape' | 'spans' | 'capture', number>;
   /** SIGKILL, as when a node loses power, except that nothing written to its files is lost. */

@@ -1,2 +1,2 @@
-/** Loaded first into every process of the bench. It exits when the bench ends or dies, and then writes its profile. */
+/** Loaded first into each process of the bench: makes it exit, and write its profile, when the bench ends or dies. */
 process.once('disconnect', () => process.exit());

@@ -1,7 +1,8 @@
 /**
  * One agent with the baseline data, in a process of its own: a store in files on the disk, behind the agents' real
- * handlers. Its clock begins a minute after the last sample, so that the same samples are in blocks as in a real agent
- * at that time. With `fill` the process writes the store and closes it; otherwise it serves the store.
+ * handlers. The agent's clock starts one minute after the last sample: the store then keeps the same samples in blocks
+ * as the store of a real agent at that time. With `fill` the process writes the store and closes it; otherwise it
+ * serves the store.
  */
 import { once } from 'node:events';
 import { systemClock } from '../../src/base/clock.ts';
@@ -13,7 +14,7 @@ import { agentNode, oneAgentData } from './one-agent-data.ts';
 
 export interface OneAgentWork {
   readonly dir: string;
-  /** The agent has the series of so many nodes of the baseline. */
+  /** From how many nodes of the baseline the agent has the series. */
   readonly nodes: number;
   readonly fill: boolean;
 }

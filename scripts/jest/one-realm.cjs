@@ -3,7 +3,8 @@
  * the first test file and kept for those that follow. Jest makes a realm for each file, and with it every module of the
  * product, of its packages and of Jest itself: more than a third of the processor time of a run. The global object of
  * Jest's realm also hands every access to a proxy, which no compiled code can get around; the one here has none.
- * Guarantees: a file starts with the global object, environment variables and equality testers of the first one.
+ * Guarantees: each test file starts with the same global object, environment variables and equality testers as the
+ * first file.
  * Limits of time, which end a test or a hook that waits for ever, are stretched by SVC_TEST_PATIENCE.
  * Caveats: what a module keeps (a cache, a counter) is there for the next file.
  * Source: `docs/adr/0047-one-realm-for-a-worker.md`.
@@ -63,7 +64,7 @@ const stretched = new WeakSet();
 let realm;
 
 module.exports = class OneRealm {
-  // Nobody uses Jest's own: a clock is a parameter.
+  // No test uses Jest's fake timers: code that needs a clock takes it as a parameter.
   fakeTimers = null;
   fakeTimersModern = null;
 

@@ -52,7 +52,7 @@ test.each([
   ['node-b', true],
   ['a', false],
   ['node-a.svc-agent', true],
-])('the key of node-a is refused for %s (shared certificate allowed: %s); nothing is sent', async (node, isShared) => {
+])('the certificate of node-a is refused for %s (shared certificate allowed: %s); nothing is sent', async (node, isShared) => {
   const port = await agent(await agentTls(ca, 'node-a'));
   await expect(ask(port, node, isShared)).rejects.toMatchObject({
     code: 'ERR_PEER_IDENTITY',

@@ -74,7 +74,7 @@ test('a file written while the instrument starts with the previous one is not Ru
   await state.apply(seed, 'seed');
   state.start();
   await state.apply(other, 'push');
-  // The health server answers for the first time now, long after both files came. The instrument read the first.
+  // The health server answers for the first time now, long after both files came. The instrument read the older file.
   health.is = running(seed, Date.now() + 60_000);
   await clock.advance(1_000);
   expect(state.ack).toMatchObject({ phase: 'Written' });

@@ -130,7 +130,7 @@ const layouts = new Map<string, Layout>();
 const byShape = new WeakMap<Shape, Layout>();
 const layoutsKept = 10_000;
 
-/** A shape with its float series: one object for all streams of that shape, of which a node has thousands. */
+/** A shape with its float series. The thousands of streams that may have this shape share one such object. */
 export interface Layout {
   readonly shape: Shape;
   readonly components: readonly Component[];

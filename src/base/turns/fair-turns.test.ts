@@ -59,7 +59,7 @@ test('a user who was idle goes before five who are always busy, after at most on
   const [asked, before] = [now(), log.length];
   const question = work('f1', 10, 5);
   await go(40);
-  // One slice may be running when the question comes; its own five follow.
+  // One slice of another user may be running when the question comes; the five slices of the question follow.
   expect((await question.end) - asked).toBeLessThanOrEqual(60);
   expect(log.slice(before, before + 6).filter((name) => name !== 'f1').length).toBeLessThanOrEqual(1);
 });

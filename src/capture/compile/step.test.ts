@@ -46,9 +46,9 @@ test.each<[string, unknown, unknown, boolean]>([
   ['a member that is undefined, and one of another name', { a: undefined }, { b: 1 }, false],
   ['null and an empty object', null, {}, false],
   ['a string and a number', '1', 1, false],
-  ['one instance of a class', held, held, true],
+  ['the same instance of a class twice', held, held, true],
   ['instances of a class that look alike', new Held(1), new Held(2), false],
-  ['one map', map, map, true],
+  ['the same map twice', map, map, true],
   ['maps with equal content', new Map([['a', 1]]), new Map([['a', 1]]), false],
 ])('whether arguments are equal: %s', (_what, a, b, isSame) => {
   const { step } = counted();

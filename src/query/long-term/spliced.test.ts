@@ -88,7 +88,7 @@ test.each([
   ['stddev(rate(c_total{k8s_node_name="node-1"}[5m])) + sum(c_total{k8s_node_name="node-1"})', 'whole', '3600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(c_total{k8s_node_name="node-1"} offset 50m)', 'agg', '600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(max_over_time(c_total{k8s_node_name="node-1"}[1h]))', 'agg', '3600'],
-])('a query of one node is sent to its agent whole only if all it reads is recent: %s', async (query, path, value) => {
+])('a query of one node is sent to its agent as a whole only if it reads nothing but recent samples: %s', async (query, path, value) => {
   const { json, headers } = await stage.ask('/api/v1/query', { query, time: String(end / 1000) });
   expect([headers['x-svc-pushdown'], json.data]).toMatchObject([path, { result: [{ value: [end / 1000, value] }] }]);
 });
@@ -169,7 +169,7 @@ test('a store that hangs is given up in time for an answer without it', async ()
   expect(result.map(({ values }) => values.length > 30)).toEqual([true, true]);
 });
 
-/** Each selector is a separate request to the store. That of the second selector fails, and so does its retry. */
+/** Each selector is a separate request to the store. The second selector's request fails, and so does its retry. */
 function loseTheStore(): void {
   const original = remote.listeners('request')[0] as (req: IncomingMessage, res: ServerResponse) => void;
   let n = 0;

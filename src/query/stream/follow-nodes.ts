@@ -30,7 +30,7 @@ const fromTheStart = '0.0';
 /**
  * Follows the agents of the nodes that the plan of a request wants, also those that appear later, and reports agents
  * that leave or are absent.
- * An agent first seen after the start is read from the start of its ring, because the agent itself started later.
+ * An agent that is first seen after `start` is read from the beginning of its ring, because it began to run only then.
  */
 export class FollowNodes {
   readonly #options: FollowNodesOptions;

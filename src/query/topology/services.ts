@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** For pacing, a pod, a row without its numbers, and a comparison each cost as much as this many samples. */
+/** Pacing counts work in samples: the work for a pod, for a row without its numbers, and for a comparison. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;

@@ -37,7 +37,8 @@ export async function crashRounds(
     try {
       if (store.stats().replay.orphanSamples > 0) throw new Error('samples without a series');
       first = checkAll(store, acked, unacknowledged) + 1;
-      // The log may end inside a commit: after its histograms, before its floats. No later writer writes those floats.
+      // The log may end in the middle of a commit, with its histograms but without its floats. No later writer adds
+      // these floats, so later rounds accept that they are missing.
       for (let n = acked + 1; n < first; n++) unacknowledged.add(n);
     } catch (cause) {
       throw new Error(`round ${round}, acknowledged up to ${acked}`, { cause });

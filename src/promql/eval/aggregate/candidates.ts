@@ -5,8 +5,8 @@ import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortNumbersInTurns } from './sort-numbers.ts';
 
 /**
- * Those of one node's elements that topk, bottomk or limitk over all nodes may still choose: for topk and bottomk, the
- * k best of each group and all elements equal to the last of them; for limitk, the first k in label order. Columns come
+ * Returns the elements of one node that topk, bottomk or limitk over all nodes may choose: for topk and bottomk, the k
+ * best of each group and all elements equal to the last of them; for limitk, the first k in label order. Columns come
  * in label order.
  */
 export async function candidates(

@@ -126,8 +126,9 @@ class Pairing {
       for (let i = 0; i < this.#frame.count; i++) {
         if (column.kinds[i] === absent) continue;
         const other = holder[i];
-        // A step at which the other side is empty is skipped. A node that computes its share of a query does not see
-        // all of that side: it fails in any case. Then the query server evaluates the whole query, which decides.
+        // A step at which the many side is empty is skipped. A node that computes its share of a query does not see
+        // the whole many side, so it skips no step and fails. The query server then evaluates the whole query itself,
+        // and finds out whether there is an error.
         if (other !== undefined) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
           if (!skipped) this.#failDuplicate(column.labels, other.labels);
