@@ -83,7 +83,7 @@ export class Victim {
     return this.rss() - this.#before;
   }
 
-  /** Growth since the start of the memory in use, after a garbage collection. Units: bytes. */
+  /** Growth of the memory in use since the start, after a garbage collection. Units: bytes. */
   async kept(): Promise<number> {
     const kept = (await this.#inUse()) - this.#inUseBefore;
     this.#mostKept = Math.max(this.#mostKept, kept);

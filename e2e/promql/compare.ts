@@ -68,7 +68,8 @@ const epsilon = 1e-6;
 
 /**
  * What differs between our answer (or error) and the peer's; null when they agree. `shifted` are our answers to the
- * same query over samples with other last digits: a number may differ from the peer's as much as it does from theirs.
+ * same query over samples with other last digits: a number may differ from the peer's by as much as it differs from the
+ * numbers in `shifted`.
  */
 export function difference(
   ours: QueryResult | Error,

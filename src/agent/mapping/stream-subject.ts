@@ -24,8 +24,8 @@ export interface StreamSubject {
   readonly namespace: string;
   readonly container: string;
   /**
-   * Namespaces whose shares of the limits its series take: the sender's, or those of a flow's ends on this node;
-   * `['']` when unknown.
+   * The namespaces against whose limits its series count: the sender's, or those of a flow's ends on this node; `['']`
+   * when unknown.
    */
   readonly charged: readonly string[];
 }
@@ -117,7 +117,7 @@ export function subjectLabels(
   return [...rest, ...added].sort((a, b) => compareUtf8(a[0], b[0]));
 }
 
-/** The attributes whose labels say whose a series is: no rule removes these. */
+/** The attributes whose labels name what a series belongs to: no rule removes these. */
 const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 
 function dropSet(always: ReadonlySet<string>, asked: readonly string[]): ReadonlySet<string> {

@@ -78,8 +78,8 @@ const nextRound = (run: () => void): unknown =>
  * Short work precedes long work, which gets a fifth of the time when both wait. Within each class, the next slice goes
  * to the user who has been served least, and among that user's work to the piece that has computed least.
  * Guarantees: one waiter continues in each round of the event loop. Whatever others compute, a short piece of work
- * waits for one slice of long work, and for another one each time short work has computed four times as long. Users
- * with endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
+ * waits for one slice of long work, and for one more each time short work has computed four times as long as such a
+ * slice. Users with endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
  * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
  * in a multilevel feedback queue.
  */

@@ -39,7 +39,7 @@ const provider = ruleProvider(() => ({
 const find = (resource: string, metric: string, names?: string[]) =>
   provider.find({ resource: describedResource(resource)!, namespace: 'shop', metric, matchers: [], names });
 
-test('series that a filter refuses give no metric; the rule gives the names of metrics and kinds of objects', () => {
+test('series that a filter refuses give no metric; for other series, the rule names the metric and the kinds of objects', () => {
   expect(
     provider
       .names()
