@@ -18,8 +18,8 @@ const rounds = 10;
 const esbuild = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 
 /**
- * Removes a folder when stdin ends, which happens however this process ends. The sleep gives the writers a moment to end
- * as well.
+ * Removes a folder when stdin ends, which happens however this process ends. The sleep gives the writers a moment to
+ * end as well.
  */
 const sweeper = 'cat > /dev/null; sleep 2; rm -rf "$0"';
 /** Folder of all files of this test. */

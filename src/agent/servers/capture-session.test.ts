@@ -88,7 +88,7 @@ function captureState(clock: FakeClock, countSeries: () => number): CaptureState
   return state;
 }
 
-/** The agent's end of a session without a connection: it records what the agent sends, and why the agent ends it. */
+/** The agent's socket in a session without a connection: records what the agent sends, and why it ends the session. */
 function recordingSocket(): { socket: MessageSocket; sent: string[]; ends: string[] } {
   const sent: string[] = [];
   const ends: string[] = [];

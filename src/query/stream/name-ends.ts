@@ -17,8 +17,9 @@ export class EndNamer {
   readonly #index: AddressIndex;
   readonly #visible: () => ReadonlySet<string> | undefined;
   /**
-   * The pod that sent each client's span, by trace and span id: the newest, and an older generation. The latter is
-   * dropped as a whole, because finding the oldest entry of a map steps over every entry that was deleted before it.
+   * The pod that sent each client's span, by trace and span id. When `#callers` is full, it replaces `#elder` as a
+   * whole. Entries are not deleted one by one, because finding the oldest entry of a map steps over every entry that
+   * was deleted before it.
    */
   #callers = new Map<string, FlowEnd>();
   #elder: ReadonlyMap<string, FlowEnd> = new Map();

@@ -60,8 +60,8 @@ interface Draft {
  */
 const noise = 0.05;
 /**
- * For pacing, a row without its numbers, an end or edge of the answer, and a comparison each cost as much as this many
- * samples.
+ * Pacing counts work in samples: the work for a row without its numbers, for an end or edge of the answer, and for a
+ * comparison.
  */
 const rowWork = 500;
 const shownWork = 1_000;

@@ -251,7 +251,7 @@ test('an unwanted child whose creation got no answer is pruned before any watch 
   hear();
 });
 
-test('an answer to a write that arrives after a newer list hides the listed state for ten seconds only', async () => {
+test('if the answer to a write arrives after a newer list, it hides the listed state for only ten seconds', async () => {
   wanted = [];
   await begin();
   const hear = deafened();

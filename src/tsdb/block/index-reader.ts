@@ -8,7 +8,10 @@ import type { ChunkEncoding } from '../types.ts';
 import { chunkCrcBytes } from './format.ts';
 import type { BlockSeries, ChunkPlace } from './format.ts';
 
-/** The symbols of a label name's values, in order of the values, and the offsets of the values' lists of series. */
+/**
+ * For the values of one label name, in order: the symbol of each (the number of its text), and the offset of its list
+ * of series.
+ */
 interface ValueTable {
   readonly symbols: Uint32Array;
   readonly lists: Uint32Array;
