@@ -78,7 +78,7 @@ describe('the next version', () => {
     await stage.until(policyPath, 'Ready', 'True');
   });
 
-  test('started over objects of this one changes no pod template, and removes what is no longer rendered', async () => {
+  test('changes no pod template of this version, and removes what is no longer rendered', async () => {
     const before = await Promise.all([agent, query, minterDeploymentPath].map(templateOf));
     const sets = [await replicaSets('agents'), await replicaSets('svc-system')];
     await operator.stop();

@@ -419,7 +419,7 @@ test('a config without changes for a stream keeps its series, its sum and its co
   expect(report(11)).toEqual([0, 1, 2].map((i) => `c{k8s_namespace_name=shop,k8s_pod_name=p1,route=/r${i}} 2 @11`));
 });
 
-test('a point is kept if a monitor of its pod takes the metric’s family and not every one ignores the path', () => {
+test('a point is kept if some monitor of its pod takes the metric’s family and does not ignore the path', () => {
   const http: Metric = {
     name: 'http.server.x',
     description: '',

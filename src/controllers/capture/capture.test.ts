@@ -357,7 +357,7 @@ test('statuses are not written again when nothing changed', async () => {
   expect(writes()).toBe(before);
 });
 
-test('the next leader retries a failed file neither on its node nor on the nodes that were held back', async () => {
+test('the next leader retries a failed file neither where it failed nor on the nodes that were held back', async () => {
   await aCluster(3);
   world.putPolicy('careful', { rollout: { minInterval: '0s', maxUnavailable: 1 } });
   await world.settled();

@@ -20,8 +20,8 @@ export interface MonitorStatusInput {
   /** Wall time, ms since the epoch. */
   now: number;
   /**
-   * The operator's own namespace, for the command in a message that lets the operator read a Secret. Default:
-   * `platformDefaults.namespace`.
+   * The operator's own namespace. A message names it in the command with which a user lets the operator read a Secret.
+   * Default: `platformDefaults.namespace`.
    */
   operatorNamespace?: string;
   /** Why a Secret key (`<namespace>/<name>/<key>`) has no value, once that is known. */

@@ -9,7 +9,7 @@ export class DictionaryWriter {
   #fresh: string[] = [];
   /** The number of characters in the texts that are not sent yet. */
   freshLength = 0;
-  /** The previous row. Neighbouring series of a store share the objects of equal labels, which need no look-up then. */
+  /** The previous row. Neighbouring series of a store share the objects of equal labels: these need no look-up. */
   #last: Labels = [];
   readonly #lastRefs: number[] = [];
 

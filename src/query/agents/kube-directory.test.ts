@@ -111,7 +111,7 @@ test('the record of departed nodes names those that left earlier; its faults are
   }
 });
 
-test('a record of departed nodes that may not be read delays the start briefly, and counts as missing', async () => {
+test('a record of departed nodes that may not be read delays the start briefly, and is named as missing', async () => {
   const api = await FakeApiServer.start();
   const clock = new ShiftedClock();
   const client = api.client(systemClock);

@@ -15,8 +15,8 @@ const digit = 0x30;
 const pairs = Uint16Array.from({ length: 100 }, (_, n) => digit + Math.floor(n / 10) + ((digit + (n % 10)) << 8));
 
 /**
- * Writes a sample's value as `formatSample` shows it, and returns the position after it: most samples are counts, and
- * making a string of each costs several times as much as writing its digits.
+ * Writes a sample's value as `formatSample` shows it, and returns the position after it. The digits of whole numbers
+ * are written directly: most samples are counts, and making a string of each costs several times as much.
  * Assumption: there is room for `maxSampleBytes`.
  */
 export function writeSample(out: DataView, start: number, value: number): number {

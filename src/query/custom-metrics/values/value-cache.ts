@@ -56,8 +56,8 @@ export class ValueCache {
   async #evaluate(text: string, query: MetricQuery, namespace: string | undefined): Promise<Evaluated> {
     const { instant, clock, deadlineMs } = this.#options;
     const now = clock.now();
-    // Whether a node that left the cluster is missing depends only on what the value itself reads: the selectors for
-    // the sample times may look further back.
+    // Whether a node that left the cluster counts as missing depends only on what the value itself reads, not on the
+    // selectors for the sample times, which may look further back.
     const request = { partialResponse: true, readsOf: query.value, namespace };
     const ask = (signal: AbortSignal): ReturnType<typeof instant> => instant(text, now, { ...request, signal });
     const { result, missingNodes } = await within(clock, deadlineMs, ask);
