@@ -32,7 +32,7 @@ interface Answered {
   readonly cpu: number;
 }
 
-/** Number of answers of each side that are not counted, at the start of each query. */
+/** Number of answers that are requested from each side before a query is measured. */
 const warmAnswers = 20;
 const countedAnswers = 3;
 

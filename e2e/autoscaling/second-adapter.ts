@@ -4,7 +4,7 @@ import type { ScriptedAdapter } from '../../src/testing/query/scripted-adapter.t
 import type { Cluster } from '../cluster/cluster.ts';
 
 /**
- * Another server of the metrics APIs for autoscalers, as prometheus-adapter is. It has the API server review each
+ * Another server of the metrics APIs for autoscalers, as prometheus-adapter is. It asks the API server to review each
  * caller. It serves `queue_depth` of pods and services in the namespace `shop`, and `queue_length` as an external
  * metric.
  */

@@ -13,8 +13,8 @@ interface Series {
 }
 
 /**
- * The stand-in of the eBPF instrument sees no traffic. This class reports to it what it does not see: it turns the
- * requests that a workload has printed into metrics and spans, and posts them as a service with its own SDK would.
+ * The stand-in of the eBPF instrument sees no traffic. This class turns the requests that a workload has printed into
+ * metrics and spans, and posts them to the stand-in, as a service with its own SDK would.
  */
 export class SelfReport {
   readonly #pod: string;

@@ -11,7 +11,8 @@ const maxBuckets = 10_000;
 /**
  * One token bucket per verified caller: `perMinute` tokens at once, refilled evenly. The limit holds per process, so
  * replicas multiply it. At most 10 000 callers are remembered. For one more, the caller that has been idle longest is
- * forgotten, together with the next longest idle callers as long as their buckets are full, 100 in all at most.
+ * forgotten. The callers that have been idle longest after it are forgotten too, up to the first one whose bucket is
+ * not full, and at most 100 callers in all.
  */
 export class RateLimiter {
   readonly #perMinute: number;

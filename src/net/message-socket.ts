@@ -15,7 +15,7 @@ export interface MessageSocket {
   /** Reads nothing more from the peer until `resume`. What the peer sends meanwhile waits on the peer's side. */
   pause(): void;
   resume(): void;
-  /** Ends the connection after what was sent. The peer reads the reason, at most 120 bytes of ASCII. */
+  /** Ends the connection once all messages are sent. The peer reads the reason, at most 120 bytes of ASCII. */
   close(reason: string): void;
   /** Ends the connection at once. */
   destroy(): void;

@@ -33,8 +33,8 @@ export interface TlsRequest {
   maxBytes: number;
   signal?: AbortSignal;
   /**
-   * The request is idempotent: when the peer closed a kept connection just as the request was sent, it is repeated once
-   * on a new one.
+   * The request is idempotent: when the peer closed a kept connection just as the request was sent, the request is
+   * repeated once on a new connection.
    */
   repeatable?: boolean;
 }

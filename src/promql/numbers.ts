@@ -67,8 +67,8 @@ function below(a: number, b: number): boolean {
 
 /**
  * Quickselect from index `from` on. The pivots are pseudo-random, so that sorted values and other regular orders are
- * not slow. They are known in advance, though, and an order of values can make each of them a bad one: once the passes
- * have looked at eight times as many values as there are (two to four times is usual), those that are left are sorted.
+ * not slow. They are known in advance, though, so an order of values can make each of them a bad pivot. Once the passes
+ * have looked at eight times as many values as there are (two to four times is usual), the remaining values are sorted.
  */
 function select(rank: number, values: Float64Array, from: number): void {
   let low = from;

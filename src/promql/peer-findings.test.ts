@@ -33,7 +33,7 @@ test('two series of one side count as one match where only one of them combines 
   expect(value).toMatchObject({ elements: [{ labels: [], value: 6 }] });
 });
 
-test('two series of one side count as two matches where both are compared, even if neither holds', async () => {
+test('two series of one side count as two matches where both are compared, even if neither is true', async () => {
   await expect(engine.instant('floats > on () other', 0, { source })).rejects.toMatchObject({
     errorType: 'execution',
     message: expect.stringContaining('multiple matches for labels') as string,

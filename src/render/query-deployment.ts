@@ -134,8 +134,8 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
             ...(input.customMetrics
               ? [{ name: 'rules', configMap: { name: names.customMetricsRules, optional: true } }]
               : []),
-            // Only `ca.crt` is mounted: the rest of that Secret is not used. When the Secret is missing, the adapter
-            // that has other metrics is not called, but the query server still runs.
+            // Only `ca.crt` is mounted: the rest of that Secret is not used. When the Secret is missing, the second
+            // adapter (another server of custom metrics) is not called, but the query server still runs.
             ...(fallbackSecret === undefined
               ? []
               : [

@@ -11,7 +11,10 @@ import { selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
-/** The indexes from which series, or names or values of labels, are listed, and which series the list selects. */
+/**
+ * The indexes from which series, or names or values of labels, are listed. Matchers and the time range select the
+ * series.
+ */
 export interface Listed {
   readonly blocks: readonly Block[];
   readonly head: Head;

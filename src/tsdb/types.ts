@@ -118,8 +118,9 @@ export interface StoreStats {
   /** Bytes of chunks in memory. */
   readonly headChunkBytes: number;
   /**
-   * Times of the oldest and the newest sample, ms; undefined in an empty store. Where the oldest is in a block, the
-   * start of the block's range. Where the newest is in a block and was deleted, its time until the block is merged.
+   * Times of the oldest and the newest sample, ms; undefined in an empty store. If the oldest sample is in a block,
+   * `oldestMs` is the start of the block's range. A newest sample that is in a block and was deleted still counts until
+   * the block is merged.
    */
   readonly oldestMs: number | undefined;
   readonly newestMs: number | undefined;

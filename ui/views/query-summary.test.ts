@@ -19,7 +19,7 @@ test('the summary says what is drawn or listed only in part', () => {
   expect(querySummary(vector(1), graph(51), 7)).toBe('1 series in 7 ms; the first 50 are drawn');
 });
 
-test('the summary names no drawn series for an expression without a graph or one of native histograms', () => {
+test('the summary names no drawn series without a graph, or with a graph of native histograms', () => {
   const range = answer('matrix', 60, { values: [[1, '1']] });
   expect(querySummary(range, undefined, 7)).toBe('60 series in 7 ms');
   expect(querySummary(vector(60), answer('matrix', 60, { histograms: [] }), 7)).toBe('60 series in 7 ms');

@@ -43,7 +43,7 @@ test('greets, follows, repairs, prunes, and says that it is ready', async () => 
   await stop();
 });
 
-test('says what went wrong, and goes on by itself when it is over', async () => {
+test('says what went wrong, and goes on by itself when the fault is over', async () => {
   const refused = new StatusError(403, 'Forbidden', 'quota exceeded');
   const { server, passUntil, stop } = await runController(
     setupGreeter,

@@ -18,8 +18,8 @@ export function wantsSeries({ scope, rule }: Pick<Destination, 'scope' | 'rule'>
 }
 
 /**
- * True for a series of the containers and ports that a monitor selects. A series without a container label, because a
- * rule of the monitor itself drops that label, counts as selected.
+ * True for a series of the containers and ports that a monitor selects. A series without a container label counts as
+ * selected: a rule of the monitor itself may drop that label.
  */
 function isOfSender({ containers, ports }: SenderScope, labels: Labels): boolean {
   const container = labelValue(labels, 'k8s_container_name');

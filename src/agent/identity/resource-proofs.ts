@@ -39,8 +39,8 @@ export class ResourceProofs {
       this.#pointsCarryInstance = true;
       this.#shown = new WeakMap();
     }
-    // A point without the instance proves only what the Resource says of itself. That counts only where this
-    // instrument never writes the instance to points.
+    // A point without the instance proves only what the Resource says of itself. Such a proof counts only while the
+    // instrument has not written the instance to any point.
     if (!carried && this.#pointsCarryInstance) return;
     const key = this.#keyOf(resource);
     const keys = this.#shown.get(pod) ?? new Set();

@@ -456,7 +456,7 @@ test('a metric name without series is forgotten, and listed again when it comes 
   expect([...mapper.table.families.keys()]).toEqual(['c']);
 });
 
-test('a second list of equal attributes, in another order or another object, is the same stream', () => {
+test('points with equal attributes belong to the same stream, whatever the order and the list object', () => {
   const { send, mapper } = setUp();
   send(1, counter([{ at: 1, value: 5, labels: { a: '1', b: '2' } }]));
   expect(send(2, counter([{ at: 2, value: 6, labels: { b: '2', a: '1' } }]))).toEqual(['c{a=1,b=2} 6 @2']);

@@ -46,7 +46,7 @@ export interface TlsDeps {
 /** Common names of the certificates that may call the agent. */
 const readers = ['svc-query', 'svc-controller'];
 const controllers = ['svc-controller'];
-/** The memory limit assumed for a container without one: that of the DaemonSet. Units: bytes. */
+/** The memory limit assumed for a container without one. It equals the limit in the DaemonSet. Units: bytes. */
 const unlimitedContainerBytes = 1024 ** 3;
 /** A reader of the stream may pause this long, since a client of the query server may pause too. Units: ms. */
 const readerStalledMs = 600_000;

@@ -49,7 +49,8 @@ const statusOf: Readonly<Record<Refusal, number>> = {
 };
 
 /**
- * A `POST` that is answered with frames, completely or not at all: a node's share of a query, or labels of its series.
+ * A `POST` that is answered with a node's share of a query or with labels of its series, as frames, completely or not
+ * at all.
  * The TLS listener in front of it decides which clients may call.
  */
 function framedRoute(options: FramedOptions): Route {

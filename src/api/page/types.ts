@@ -1,7 +1,7 @@
 /**
  * Answers of the query server that its page reads: the `data` of `/api/v1/topology`, `/api/v1/services`,
- * `/api/v1/objects` and `/api/v1/explain`. The envelope is that of every path there (`status`, `warnings`, `infos`,
- * `degraded`, `missingNodes`).
+ * `/api/v1/objects` and `/api/v1/explain`. They come in the same envelope as all answers of the query server (`status`,
+ * `warnings`, `infos`, `degraded`, `missingNodes`).
  * Types alone, without imports, so that the page takes them as they are.
  */
 

@@ -3,8 +3,8 @@ import { regexShape } from './regex-shape.ts';
 /**
  * The allowed cost of a caller's regular expression. RE2 needs time linear in the text, but a large pattern is slow to
  * compile and slow for each character, and neither can be interrupted. So the cost of a pattern is estimated from its
- * text, before it is compiled. One unit is about one microsecond of compiling on a slow core, or at most 80 ns for each
- * character that it is matched against.
+ * text, before it is compiled. One unit is about one microsecond of compiling on a slow core, or at most 80 ns of
+ * matching for each character of the text that the pattern is matched against.
  */
 
 /** Largest cost of a pattern that is compiled. */

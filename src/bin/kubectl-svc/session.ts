@@ -62,7 +62,7 @@ export class Session {
     return (this.#kube ??= this.#openKube());
   }
 
-  /** The selected namespace; undefined with `-A`. Else that of `-n`, else that of the context, else `default`. */
+  /** The selected namespace: that of `-n`, else that of the context, else `default`. Undefined with `-A`. */
   async namespace(): Promise<string | undefined> {
     const { allNamespaces, namespace } = this.flags;
     if (allNamespaces) return undefined;

@@ -120,7 +120,10 @@ export function limitsOf(policies: readonly PolicyInForce[]): CaptureLimits {
   };
 }
 
-/** Only values that a policy sets: even a value that equals the built-in one overrides the agent's own flags. */
+/**
+ * Has only values that a policy sets, because even a value that equals the built-in one overrides the agent's own
+ * flags.
+ */
 export function retentionOf(policies: readonly PolicyInForce[]): CaptureRetention {
   const of = (store: 'metrics' | 'spans', largest = Infinity): CaptureRetention['metrics'] => {
     const time = first(policies, (s) => s.retention?.[store]?.time);

@@ -9,8 +9,8 @@ export interface FileChanges {
 /**
  * Where two files differ: in entries that select processes of only one namespace, or anywhere else. Pure. It relies on
  * the style of `emitYaml`: an entry of one namespace begins with `k8s_namespace`, and the lists of `discovery` are
- * indented by four spaces. The order of the entries of one namespace counts. The order of namespaces counts only
- * before a general entry of the same list.
+ * indented by four spaces. The order of the entries of one namespace counts. The order of namespaces counts only among
+ * entries that come before a general entry of the same list.
  */
 export function fileChanges(a: string, b: string): FileChanges {
   const [x, y] = [parts(a), parts(b)];

@@ -82,8 +82,8 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
         meta_cache_address: s.kubeMetaCache,
       },
       select: s.network ? { obi_network_flow_bytes: { include: flowAttributes(s.network) } } : undefined,
-      // The instance id is requested on data points, because only the instrument sets their attributes. On its Resource,
-      // a process can set the instance id itself (ADR 21).
+      // The instance id is requested on data points, because only the instrument sets their attributes. On its
+      // Resource, a process can set the instance id itself (ADR 21).
       extra_group_attributes: { k8s_app_meta: ['service.instance.id'] },
       sensitive_query_params: v10 ? queryParams(s) : undefined,
       rename_unresolved_hosts: 'unresolved',

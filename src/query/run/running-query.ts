@@ -35,7 +35,7 @@ export interface RunningQueryOptions {
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
   readonly turns: TurnTaking;
-  /** Gives each evaluation its memory. That of the last evaluation is kept, because the result lies in it. */
+  /** Gives each evaluation its memory. The memory of the last evaluation is kept, because the result lies in it. */
   readonly lease: MemoryLease;
 }
 

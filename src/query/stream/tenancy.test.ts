@@ -73,7 +73,7 @@ test.each([
   expect(shown(await read('shop', `/v1/stream?${query}`))).toEqual(expected);
 });
 
-test('an agent that sends items of a namespace that was not requested has failed', async () => {
+test('an agent that sends items of a namespace that was not requested counts as failed', async () => {
   stage.agents[0]!.misbehave = (_req, res) => {
     const span = {
       ...{ traceId: 't', spanId: 's', name: 'zoo', kind: 'server', start: '2026-01-01T00:00:00.000000000Z' },

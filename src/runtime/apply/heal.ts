@@ -73,7 +73,7 @@ async function recreate(
   try {
     await client.create(resource, object, { fieldManager, dryRun: true, signal });
   } catch (error) {
-    // The only fault is that the old object has the name: the server validates before it stores.
+    // The server validates an object before it stores it, so the only fault is that the old object has the name.
     if (!isAlreadyExists(error)) throw error;
   }
   await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });

@@ -49,7 +49,7 @@ const defaultExclude: readonly Selector[] = [
 ];
 
 /**
- * Reads the file once, as the real instrument does, and ends for the same reasons: no file, broken YAML, a wrong type,
+ * Reads the file once, as the real instrument does, and fails for the same reasons: no file, broken YAML, a wrong type,
  * a value that is not allowed, no feature, no exporter. Like the real one, it silently ignores unknown keys and feature
  * names.
  * Errors: StartError with the line that the real instrument would print, if its wording is known.

@@ -1,8 +1,8 @@
 import type { Attribute, Metric, NumberPoint } from '../../agent/otlp/model.ts';
 
 /**
- * A TCP socket of this machine as `ss -tinpHO` shows it. `sent` and `received` count the bytes of payload since it was
- * opened.
+ * A TCP socket of this machine as `ss -tinpHO` shows it. `sent` and `received` count the bytes of payload since the
+ * socket was opened.
  */
 export interface Socket {
   readonly local: string;

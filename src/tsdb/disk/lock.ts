@@ -26,8 +26,8 @@ interface Holder {
  *
  * Node has no flock, so the lock is a file that names its holder. A holder on this host (same pod) is alive if its pid
  * runs with the same start time. A holder of another boot is dead. A holder in another pod of this node cannot be seen
- * (pid namespaces): it counts as alive while it touches the file. The same holds on a system that does not report start
- * times.
+ * (pid namespaces): it counts as alive while it touches the file. This rule also applies on a system that does not
+ * report start times.
  * `proc`: the folder in which the kernel lists processes; macOS, for example, has none.
  * Errors: ERR_STORE_LOCKED, which names the holder; try again after 10 s.
  * Caveats: a process in another pod that is stopped (SIGSTOP) for more than 10 s loses the lock without noticing.

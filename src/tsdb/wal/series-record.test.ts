@@ -40,7 +40,7 @@ test('any series are read as they were written', () => {
   expect(read(written(series))).toEqual(series);
 });
 
-test('the series of a histogram take less than an eighth of their text', () => {
+test('the series of a histogram take less than an eighth of the size of their text', () => {
   const wide = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`label_number_${i}`, `its value ${i}`]));
   const series = Array.from({ length: 18 }, (_, i) => [i, labelsFromObject({ ...wide, le: String(i) })] as const);
   const text = series.reduce((sum, [, labels]) => sum + labels.flat().join('').length, 0);

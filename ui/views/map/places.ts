@@ -60,8 +60,9 @@ function offsetNear(
 }
 
 /**
- * How far a namespace without known nodes is moved as a whole: to its former place (such as that of the folded
- * namespace); without one, not at all if its place in the layout is free; otherwise below everything.
+ * How far a namespace without known nodes is moved as a whole. It goes to its former place, such as the place of the
+ * one node that it was folded into. Without a former place, it stays at its place in the layout if that is free, and
+ * otherwise goes below everything.
  */
 function offsetOfBox(added: readonly Point[], remembered: readonly Point[], others: readonly Point[]): Point {
   if (added.length === 0 || others.length === 0) return { x: 0, y: 0 };

@@ -101,7 +101,7 @@ test('a policy of some namespaces cannot raise a ceiling of all namespaces; a po
   expect(found({})).toMatchObject({ value: 50_000, from: 'ClusterTrafficPolicy/p (limits)' });
 });
 
-test('capture without a monitor: the view names the policy of the ports in mode ByPort, else the policy of the mode', () => {
+test('without a monitor, the view names the policy that sets the ports (ByPort), else the policy that sets the mode', () => {
   const ports = aPolicy('ports', { priority: 9, capture: { ports: [{ port: 1 }] } });
   const mode = (of: 'AllowList' | 'ByPort') => aPolicy('mode', { capture: { mode: of } });
   const by = (of: 'AllowList' | 'ByPort') => view({ policies: [ports, mode(of)] }).base.by;

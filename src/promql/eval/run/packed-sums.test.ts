@@ -113,7 +113,7 @@ test.each([
   ['one sum', ['sum by (le, job) (took_bucket)']],
   ['several sums', ['sum by (le, job) (took_bucket)', 'sum by (job, code) (asked)']],
   ['a sum that stays on its node', [`sum by (le, ${nodeLabel}) (took_bucket)`]],
-])('%s of random numbers over random nodes: packed and plain are the same, bit for bit', async (_, parts) => {
+])('%s of random numbers over random nodes: the packed and the plain answer are the same, bit for bit', async (_, parts) => {
   const random = new Random(77);
   let rows = 0;
   for (let i = 0; i < 60; i++) {
