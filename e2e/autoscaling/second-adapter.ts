@@ -11,7 +11,7 @@ import type { Cluster } from '../cluster/cluster.ts';
 export interface SecondAdapter extends ScriptedAdapter {
   /** The users that have sent requests, as the API server names them. */
   readonly users: Set<string>;
-  /** While it is set, the status of every answer to an allowed caller. */
+  /** If set, every answer to an allowed caller has this status. */
   broken: number | undefined;
 }
 

@@ -185,7 +185,7 @@ describe('svc install and uninstall', () => {
 describe('the chart', () => {
   const release = ['svc-operator', chart];
 
-  test('takes over an installation by manifest, upgrades, and keeps the CRDs when it is uninstalled', async () => {
+  test('takes over an installation made by manifest, upgrades it, and keeps the CRDs when it is uninstalled', async () => {
     await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
     expect((await run(helm, ['install', ...release], env())).stderr).toContain('cannot be imported');
     const uid = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'jsonpath={.metadata.uid}'];

@@ -1,6 +1,6 @@
 /** The number of table rows that fit into the window. Pure. */
 
-/** No row is less high. Unit: px. */
+/** Every row is at least this high. Unit: px. */
 const leastRowHeight = 32;
 
 /** How many rows surely fill a window of this height. Unit of `height`: px. */

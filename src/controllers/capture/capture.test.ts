@@ -311,7 +311,7 @@ test('a config that an agent refuses is not sent again, and the monitor says tha
 });
 
 test.each(['cut', 'deaf'] as const)(
-  'an instrument restarts even if the push that allowed the restart was lost (%s), and only once',
+  'an instrument restarts even if the push that allowed the restart was lost (the agent is %s), and only once',
   async (fault) => {
     await aCluster(1);
     const agent = world.agents[0]!;

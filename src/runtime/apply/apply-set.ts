@@ -44,8 +44,8 @@ export interface ApplyRequest {
   /** The object that owns the children; it is set in their `ownerReferences`. Leave it out for cluster-wide sets. */
   owner?: { object: TypedObject; resource: ResourceRef } | undefined;
   /**
-   * Which existing children belong to this set, in addition to the informers' selectors. Default: those that `owner`
-   * controls; without an owner, all.
+   * Whether an existing child belongs to this set, as a condition in addition to the informers' selectors. Default: the
+   * children that `owner` controls; without an owner, all.
    */
   belongs?: ((object: KubeObject) => boolean) | undefined;
   /** Changes a child just before it is compared and applied; it also gets the live object. */

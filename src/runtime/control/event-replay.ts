@@ -9,8 +9,8 @@ export interface ReplayedEvent {
 
 /**
  * Derives events from the current state of objects, for handlers that were written for events: the changes of a key
- * since its handler last succeeded. It handles a delete that the watch missed, a name that returned with a new uid, and
- * an unchanged object in a new list. States between two runs are skipped.
+ * since its handler last succeeded. This covers a delete that the watch missed, a name that returned with a new uid,
+ * and an unchanged object in a new list. States between two runs are skipped.
  */
 export class EventReplay {
   readonly #informer: Informer;

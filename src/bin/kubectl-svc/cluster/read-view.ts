@@ -28,7 +28,7 @@ export interface ViewOptions {
   readonly namespace: string;
   /** Only TrafficMonitors and MinterDeployments of this namespace; all when unset. */
   readonly objectNamespace?: string | undefined;
-  /** The namespace whose pods and monitors are read instead when those of all namespaces may not be listed. */
+  /** If the user may not list the pods and monitors of all namespaces, those of this namespace are read instead. */
   readonly atLeast?: string | undefined;
   /** Wall time, ms since the epoch. */
   readonly now: number;
@@ -39,8 +39,8 @@ export interface ViewOptions {
 
 /**
  * Reads all lists concurrently, each with its own outcome.
- * Errors: only when the API server answers no request at all (no connection, no credentials). For a list that is
- * forbidden, not served or fails, `fault` has the reason.
+ * Errors: only when the API server answers no request at all (no connection, no credentials). If a single list is
+ * forbidden, not served or fails, its `fault` has the reason.
  */
 export async function readView(options: ViewOptions): Promise<ClusterView> {
   const { client, namespace, objectNamespace, atLeast, now, without = [], signal } = options;
