@@ -52,16 +52,19 @@ test.each([
   ['node-b', true],
   ['a', false],
   ['node-a.svc-agent', true],
-])('the certificate of node-a is refused for %s (shared certificate allowed: %s); nothing is sent', async (node, isShared) => {
-  const port = await agent(await agentTls(ca, 'node-a'));
-  await expect(ask(port, node, isShared)).rejects.toMatchObject({
-    code: 'ERR_PEER_IDENTITY',
-    message: expect.stringContaining(
-      `the certificate is of ${agentServerName('node-a', namespace)}, not of ${agentServerName(node, namespace)}`,
-    ) as string,
-  });
-  expect(served).toBe(0);
-});
+])(
+  'the certificate of node-a is refused for %s (shared certificate allowed: %s); nothing is sent',
+  async (node, isShared) => {
+    const port = await agent(await agentTls(ca, 'node-a'));
+    await expect(ask(port, node, isShared)).rejects.toMatchObject({
+      code: 'ERR_PEER_IDENTITY',
+      message: expect.stringContaining(
+        `the certificate is of ${agentServerName('node-a', namespace)}, not of ${agentServerName(node, namespace)}`,
+      ) as string,
+    });
+    expect(served).toBe(0);
+  },
+);
 
 test('neither a kept connection nor a resumed session serves a request for another node', async () => {
   const port = await agent(await agentTls(ca, 'node-a'));

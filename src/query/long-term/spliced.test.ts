@@ -88,10 +88,13 @@ test.each([
   ['stddev(rate(c_total{k8s_node_name="node-1"}[5m])) + sum(c_total{k8s_node_name="node-1"})', 'whole', '3600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(c_total{k8s_node_name="node-1"} offset 50m)', 'agg', '600'],
   ['stddev(c_total{k8s_node_name="node-1"}) + sum(max_over_time(c_total{k8s_node_name="node-1"}[1h]))', 'agg', '3600'],
-])('a query of one node is sent to its agent as a whole only if it reads nothing but recent samples: %s', async (query, path, value) => {
-  const { json, headers } = await stage.ask('/api/v1/query', { query, time: String(end / 1000) });
-  expect([headers['x-svc-pushdown'], json.data]).toMatchObject([path, { result: [{ value: [end / 1000, value] }] }]);
-});
+])(
+  'a query of one node is sent to its agent as a whole only if it reads nothing but recent samples: %s',
+  async (query, path, value) => {
+    const { json, headers } = await stage.ask('/api/v1/query', { query, time: String(end / 1000) });
+    expect([headers['x-svc-pushdown'], json.data]).toMatchObject([path, { result: [{ value: [end / 1000, value] }] }]);
+  },
+);
 
 test('queries of recent times do not ask the store, and those of old times ask no agent', async () => {
   await matrix('sum(rate(c_total[5m]))', 10);

@@ -113,17 +113,20 @@ test.each([
   ['one sum', ['sum by (le, job) (took_bucket)']],
   ['several sums', ['sum by (le, job) (took_bucket)', 'sum by (job, code) (asked)']],
   ['a sum that stays on its node', [`sum by (le, ${nodeLabel}) (took_bucket)`]],
-])('%s of random numbers over random nodes: the packed and the plain answer are the same, bit for bit', async (_, parts) => {
-  const random = new Random(77);
-  let rows = 0;
-  for (let i = 0; i < 60; i++) {
-    const nodes = world(random);
-    const answer = (await ask(parts, nodes, overTheWire(nodes)))!;
-    rows += answer.sums.length;
-    expect(lines(answer)).toEqual(await plain(parts, nodes));
-  }
-  expect(rows).toBeGreaterThan(100);
-});
+])(
+  '%s of random numbers over random nodes: the packed and the plain answer are the same, bit for bit',
+  async (_, parts) => {
+    const random = new Random(77);
+    let rows = 0;
+    for (let i = 0; i < 60; i++) {
+      const nodes = world(random);
+      const answer = (await ask(parts, nodes, overTheWire(nodes)))!;
+      rows += answer.sums.length;
+      expect(lines(answer)).toEqual(await plain(parts, nodes));
+    }
+    expect(rows).toBeGreaterThan(100);
+  },
+);
 
 test('a histogram is one row, whatever the number of its bounds', async () => {
   const bounds = ['0.1', '1', '10', '+Inf'];
