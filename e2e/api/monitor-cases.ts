@@ -144,7 +144,7 @@ const content: Case[] = [
   refuses(
     'the exclusion of a label that identifies the owner of a series',
     { metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
-    /says whose a series is and cannot be taken away/,
+    /says which namespace, pod or node a series belongs to, and cannot be removed/,
   ),
   refuses(
     'a label name with a dash',

@@ -197,7 +197,7 @@ const redactionAndInstrument: Case[] = [
   refuses(
     'the redaction of a label that identifies the owner of a series',
     { redaction: { labels: [{ name: 'k8s_pod_name', action: 'Hash' }] } },
-    /says whose a series is and cannot be taken away/,
+    /says which namespace, pod or node a series belongs to, and cannot be removed/,
   ),
   refuses('a query parameter with $', { redaction: { queryParams: { add: ['$a'] } } }, /must not contain \$/),
   refuses('a header with a space', { redaction: { headers: { allow: ['X Tenant'] } } }, /allow\[0\].* should match/),

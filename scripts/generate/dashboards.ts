@@ -172,7 +172,7 @@ const agents: Dashboard = {
 const query: Dashboard = {
   uid: 'svc-query',
   title: 'svc: query server',
-  description: 'Questions, their time, and the nodes that were missing from answers.',
+  description: 'Queries, how long they take, and the nodes that were missing from answers.',
   variables: {},
   panels: [
     line('Requests', 'reqps', 'By path and status.', {
@@ -216,7 +216,7 @@ const operator: Dashboard = {
   description: 'Reconciles, the state of the nodes, pushes and certificates.',
   variables: {},
   panels: [
-    line('Nodes by state', 'none', 'What agents have come to.', {
+    line('Nodes by state', 'none', 'Nodes by the state of their agent.', {
       expr: 'sum by (state) (svc_controller_capture_nodes)',
       legend: '{{state}}',
     }),

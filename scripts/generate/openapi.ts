@@ -60,7 +60,12 @@ const operations: readonly Operation[] = [
     path: '/api/v1/objects',
     summary: 'The objects of a kind that the caller may list, with their conditions.',
     parameters: [
-      { name: 'kind', description: 'Which.', schema: { $ref: '#/components/schemas/ObjectKind' }, required: true },
+      {
+        name: 'kind',
+        description: 'The kind to list.',
+        schema: { $ref: '#/components/schemas/ObjectKind' },
+        required: true,
+      },
     ],
     data: { type: 'Objects' },
   },
@@ -90,7 +95,7 @@ export function openApiDocument(): { paths: Record<string, unknown>; components:
         title: 'svc-query: what the page reads',
         version: 'v1',
         description:
-          'Beside these paths the query server has Prometheus’ HTTP API. Callers are held as there: by a token, and with tenancy by their namespaces.',
+          'Beside these paths the query server has Prometheus’ HTTP API. Callers are authorized as there: by a token, and with tenancy by their namespaces.',
       },
       security: [{ token: [] }, {}],
     },
@@ -104,7 +109,10 @@ export function openApiDocument(): { paths: Record<string, unknown>; components:
 
 function described({ summary, parameters, data }: Operation): object {
   const one = { $ref: `#/components/schemas/${data.type}` };
-  const failed = { description: 'Refused, or not to be had; `error` says why.', content: json(ref('Error')) };
+  const failed = {
+    description: 'The request was refused or could not be answered; `error` says why.',
+    content: json(ref('Error')),
+  };
   return {
     summary,
     parameters: parameters.map((parameter) => ({ in: 'query', ...parameter })),
@@ -127,7 +135,7 @@ function envelope(data: Schema): Schema {
     properties: {
       status: { const: 'success' },
       data,
-      degraded: { type: 'boolean', description: 'A node whose data belongs into the answer is missing.' },
+      degraded: { type: 'boolean', description: 'The data of at least one node is missing from the answer.' },
       missingNodes: { ...texts, description: 'Names of those nodes, sorted.' },
       warnings: texts,
       infos: texts,

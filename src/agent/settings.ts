@@ -68,11 +68,11 @@ export const agentSettingTable = {
     default: '/etc/svc/tls',
   }),
   loopbackExempt: booleanSetting({
-    help: 'scrapes from loopback need no token; withdraw it on a host network',
+    help: 'scrapes from loopback need no token; set it to false on a host network',
     default: 'true',
   }),
   kernelCheck: booleanSetting({
-    help: 'tell when the kernel lacks what the instrument needs; withdraw it where a stand-in takes its place',
+    help: 'report what the instrument needs and the kernel lacks; set it to false where a stand-in replaces the instrument',
     default: 'true',
   }),
   exportQueueSize: integerSetting(
@@ -85,7 +85,7 @@ export const agentSettingTable = {
   ),
   queryMemory: integerSetting(
     {
-      help: "bytes that all shares of queries may hold together; further ones wait. 0: half of the container's memory limit",
+      help: "bytes that this agent's parts of all queries may use together; further queries wait. 0: half of the container's memory limit",
       default: '0',
     },
     0,

@@ -20,7 +20,7 @@ export const minterSettingTable = {
     'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
   ),
   kmsNextKeyVersion: must(
-    { default: '', help: 'a version to check beside it before a rotation; it mints nothing' },
+    { default: '', help: 'the version that is about to take over; it is checked, and signs nothing else' },
     (text) => text === '' || isKeyVersionName(text),
     'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
   ),

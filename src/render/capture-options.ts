@@ -12,7 +12,7 @@ export const captureOptionTable = {
   }),
   instrumentVersion: textSetting(
     {
-      help: 'version that the instrument is configured for, such as v0.10.0, where its tag does not tell it',
+      help: "version that the instrument is configured for, such as v0.10.0; needed only if the image's tag does not name it",
       default: '',
     },
     /^(v?[0-9]+\.[0-9]+(\.[0-9]+)?)?$/,

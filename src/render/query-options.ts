@@ -42,7 +42,7 @@ export const queryOptionTable = {
   ),
   queryMemory: integerSetting(
     {
-      help: "bytes that all queries may hold together; further ones wait. 0: half of the container's memory limit",
+      help: "bytes that all queries may use together; further queries wait. 0: half of the container's memory limit",
       default: '0',
     },
     0,

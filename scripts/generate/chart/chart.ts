@@ -187,8 +187,8 @@ const helpers = `{{- /* The image of operator, agents and query server: by diges
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether the namespace is this release's to make: not where it was there before, but where another way of
-installing this operator did, which \`--take-ownership\` then takes over. */}}
+{{- /* Whether this release manages the namespace: yes if it did not exist, or if another way of installing this operator
+made it, which \`--take-ownership\` then takes over. */}}
 {{- define "svc-operator.ownsNamespace" -}}
 {{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}
 {{- if not .Values.namespace.create -}}
@@ -258,7 +258,7 @@ metadata:
     app.kubernetes.io/component: minter
     app.kubernetes.io/managed-by: svc-controller
   annotations:
-    # Platform agents live there too: it does not go with the release.
+    # Platform agents live there too: the namespace stays when the release is removed.
     helm.sh/resource-policy: keep
 ---
 {{- end }}

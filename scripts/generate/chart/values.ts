@@ -113,7 +113,7 @@ export const chartValues: readonly ChartValue[] = [
     path: 'externalMetrics',
     default: controllerDefaults.externalMetrics,
     schema: { enum: ['auto', 'force', 'off'] },
-    help: 'Offer them as external.metrics.k8s.io too, which KEDA often owns. Nothing where customMetrics is off.',
+    help: 'Offer them as external.metrics.k8s.io too, which KEDA often owns. Has no effect where customMetrics is off.',
   },
   ...queryOptionValues,
   {
@@ -150,7 +150,7 @@ export const chartValues: readonly ChartValue[] = [
     path: 'minterNamespaces',
     default: [],
     schema: texts,
-    help: 'Namespaces in which the operator gets the rights that minters need. That of vcsMinter is given with it.',
+    help: 'Namespaces in which the operator gets the rights that minters need. The namespace of vcsMinter is added when vcsMinter is enabled.',
   },
   { path: 'vcsMinter.enabled', default: false, schema: flag, help: 'Install a token minter too.' },
   { path: 'vcsMinter.name', default: 'minter', schema: text(dnsName), help: 'Its name, also of its Service.' },

@@ -75,7 +75,7 @@ export interface TopologyEdge {
   readonly source: string;
   /** `id` of the node that answers. */
   readonly target: string;
-  /** In lower case: `http`, `grpc`, `sql`, `redis`, `kafka` …; of flows alone `tcp` or `udp`. */
+  /** In lower case: `http`, `grpc`, `sql`, `redis`, `kafka` …; `tcp` or `udp` where only flows were seen. */
   readonly protocol: string;
   /** Which data says so; never empty. */
   readonly sources: readonly EdgeSource[];
@@ -136,7 +136,7 @@ export interface ExplainStep {
   readonly answer: 'yes' | 'no' | 'note' | 'unknown';
   /** The fact that answers it. */
   readonly fact: string;
-  /** The way out; present for every `no`. */
+  /** How to resolve it; present for every `no`. */
   readonly way?: string;
 }
 
@@ -152,7 +152,10 @@ export interface PodExplanation {
 export interface WorkloadExplanation {
   /** By name, at most 50. */
   readonly pods: readonly PodExplanation[];
-  /** The settings that are the same for all its pods. A value that is built in and means all or none is null. */
+  /**
+   * The settings that are the same for all its pods. If the built-in default means "all", "none" or the node's setting,
+   * the value is null.
+   */
   readonly settings: readonly { readonly path: string; readonly value: unknown; readonly from: string }[];
   /** The operator's flags that decide where no policy does, as it passed them on to the query server. */
   readonly operator: {
@@ -226,7 +229,7 @@ export interface ObjectItem {
   readonly conditions: readonly ObjectCondition[];
   /** The rest of the status as the API server has it, without conditions; empty for a Node. */
   readonly status: Readonly<Record<string, unknown>>;
-  /** Of a Node alone. */
+  /** Only for a Node. */
   readonly node?: NodeReport;
 }
 

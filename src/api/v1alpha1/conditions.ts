@@ -68,13 +68,13 @@ const limitsExceeded = {
   reasons: {
     SeriesLimit: 'More series than allowed: the rest is added up or dropped.',
     SpanRateLimit: 'More spans than allowed: the rest is dropped.',
-    WithinLimits: 'No ceiling is met.',
+    WithinLimits: 'No ceiling is reached.',
   },
 } as const satisfies ConditionInfo;
 
 const exporting = {
   good: 'True',
-  about: 'Data reaches the destinations of the export list. Absent without one.',
+  about: 'Data reaches the destinations of the export list. Absent without such a list.',
   reasons: {
     Exporting: 'Every destination takes what is sent.',
     DestinationNotAllowed:
@@ -102,7 +102,7 @@ export const trafficMonitorConditions = {
       Invalid: 'A field does not mean anything that can be carried out.',
       UnsupportedSelector: 'The selector uses what the instrument cannot express.',
       UnsafeSelector: 'A selector value is not safe as a name pattern.',
-      NamespaceNotAllowed: 'No policy lets this namespace have monitors, or not so many.',
+      NamespaceNotAllowed: 'No policy lets this namespace have monitors, or it has more than a policy allows.',
     },
   },
   ResolvedRefs: {
@@ -142,7 +142,7 @@ export const trafficMonitorConditions = {
   Exporting: exporting,
   MetricsOffered: {
     good: 'True',
-    about: 'Autoscalers can ask for every expression of the monitor. Absent without one.',
+    about: 'Autoscalers can ask for every expression of the monitor. Absent if it has none.',
     reasons: {
       Offered: 'Each expression can be evaluated, and costs what is allowed for each series.',
       ExpressionInvalid: 'An expression does not parse, or is no number; it is not offered.',
@@ -198,9 +198,9 @@ export const clusterTrafficPolicyConditions = {
   },
   QueryLimitsInForce: {
     good: 'True',
-    about: 'Query servers hold queries to spec.query. Absent without it.',
+    about: 'Query servers enforce spec.query. Absent if the policy does not set it.',
     reasons: {
-      InForce: 'The fields that the message begins with hold.',
+      InForce: 'The fields named at the beginning of the message are in force.',
       Overridden: 'A stronger policy sets each of these fields.',
       NodesSelected: 'The policy covers some nodes only, and a query reads all of them.',
     },

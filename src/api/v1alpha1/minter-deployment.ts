@@ -107,7 +107,7 @@ const ruleSource = object('Who may have which token. Exactly one source.', {
   ),
   undeclaredRepositories: optional(
     choice(
-      'What the minter does where rules grant a repository that vcs does not declare: RulesValid says so either way, and Refuse mints nothing for it. Allow unless set.',
+      'What happens when the rules grant a repository that vcs does not declare. RulesValid reports it in both cases; with Refuse the minter mints no token for it. Allow unless set.',
       ['Allow', 'Refuse'],
     ),
   ),

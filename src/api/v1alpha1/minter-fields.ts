@@ -45,7 +45,7 @@ export const peer = (description: string, options: object = {}) =>
     description,
     {
       podSelector: labelSelector('The pods. Must not be empty.', notEmpty),
-      namespaceSelector: optional(labelSelector('Their namespaces; this one unless set.')),
+      namespaceSelector: optional(labelSelector('Namespaces of the pods; that of this object unless set.')),
     },
     options,
   );
@@ -101,8 +101,8 @@ const quantities = (description: string) =>
 export const resources = object(
   'Compute resources of the container.',
   {
-    requests: optional(quantities('What is reserved.')),
-    limits: optional(quantities('What is the most.')),
+    requests: optional(quantities('What is reserved for the container.')),
+    limits: optional(quantities('The most that the container may use.')),
   },
   { default: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '256Mi' } } },
 );

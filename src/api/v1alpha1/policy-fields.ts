@@ -101,12 +101,15 @@ export const network = object(
       ),
     ),
     sampling: optional(
-      integer('Look at one flow packet in this many; 0, every packet, unless set.', { minimum: 0, maximum: 1_000_000 }),
+      integer('Capture one packet of every N for flows; 0, which captures all, unless set.', {
+        minimum: 0,
+        maximum: 1_000_000,
+      }),
     ),
     dropExternal: optional(flag('Leave out flows whose other end is outside the cluster; false unless set.')),
     attributes: optional(
       list(
-        'Labels of the flow metrics beyond owner, namespace and direction. Of ports the one of the server is kept: src.port and dst.port both ask for it, as server_port and on its side.',
+        "Labels of the flow metrics beyond owner, namespace and direction. Only the server's port is kept: src.port and dst.port both add it, as server_port and on the server's side.",
         text('An attribute such as dst.port or k8s.src.*.', {
           minLength: 1,
           maxLength: 128,
@@ -167,7 +170,7 @@ export const retention = object('How long the nodes keep data. Whichever bound i
   spans: optional(
     object('The ring of spans.', {
       time: optional(duration('Age; 15m unless set.', '1s')),
-      size: optional(byteSize('Bytes in memory; 64Mi unless set, and at most.')),
+      size: optional(byteSize('Bytes in memory; 64Mi unless set. More than 64Mi is lowered to 64Mi.')),
     }),
   ),
 });
@@ -205,7 +208,7 @@ export const redaction = object('What never leaves a node.', {
   ),
   labels: optional(
     list(
-      'Labels of metrics and spans, save those that say whose a series is.',
+      'Labels of metrics and spans, except those that say which namespace, pod or node a series belongs to.',
       object('One label.', {
         name: text('The label name.', { minLength: 1, maxLength: 128, pattern: patterns.metricLabel }),
         action: choice('Drop it, hash its value, or cut its value.', ['Drop', 'Hash', 'Truncate']),

@@ -53,15 +53,16 @@ export const signals = object('Which signals are kept. Both are, unless switched
 });
 
 export const protocols = list(
-  'The application protocols to recognise. Left out: what the policy says.',
+  'The application protocols to recognise. If neither monitor nor policy sets them: those that the instrument recognises by default.',
   choice('A protocol.', protocolNames),
   { minItems: 1, maxItems: 16, type: 'atomic' },
 );
 
-export const families = list(
-  'The metric families to keep. Left out: all but TCPStats, whose set-up failure ends capture on a node.',
-  choice('A metric family.', familyNames),
-  { minItems: 1, maxItems: 8 },
+const familyList = (description: string) =>
+  list(description, choice('A metric family.', familyNames), { minItems: 1, maxItems: 8 });
+
+export const families = familyList(
+  'The metric families to keep. If neither monitor nor policy sets them: all but TCPStats, because a failure to set up TCPStats ends capture on the node.',
 );
 
 /** Labels that say whose a series is: limits, rights, redaction and autoscalers need them, so nothing removes them. */
@@ -74,7 +75,7 @@ export const namingLabels: readonly string[] = [
 ];
 /** `namingLabels` as a CEL list. */
 export const namingLabelsText = `[${namingLabels.map((name) => `'${name}'`).join(', ')}]`;
-export const namingLabelFault = 'says whose a series is and cannot be taken away';
+export const namingLabelFault = 'says which namespace, pod or node a series belongs to, and cannot be removed';
 
 export const metrics = object('Which metrics are kept, with which labels, and how often they are exported.', {
   families: optional(families),
@@ -177,7 +178,7 @@ export const exporters = list(
       ),
     }),
     secretRef: optional(secretKeyRef('A bearer token in a Secret of the same namespace.')),
-    families: optional(families),
+    families: optional(familyList('The metric families to send; all unless set.')),
     labels: optional(
       map('Labels to add to everything sent.', text('The value.', { maxLength: 256 }), { maxProperties: 16 }),
     ),

@@ -119,7 +119,7 @@ const cluster: Right[] = [
 const own: Right[] = [
   {
     rule: rule('', ['serviceaccounts', 'configmaps', 'services'], keep),
-    why: 'Accounts and Services of agents and query server; ConfigMaps of the authority, of nodes that left and of what it remembers.',
+    why: 'Accounts and Services of agents and query server; ConfigMaps with the CA bundle, the nodes that left and other records of the operator.',
   },
   {
     rule: rule('apps', ['daemonsets', 'deployments'], keep),

@@ -10,7 +10,10 @@ export interface ReadResponse {
   readonly flow?: Flow | undefined;
   readonly node_status?: NodeStatus | undefined;
   readonly lost?: Lost | undefined;
-  /** Where the stream stands behind this message, where that was asked for. Means something to its agent alone. */
+  /**
+   * The position of the stream after this message, if the request asked for cursors. Only the agent that sent it can
+   * interpret it.
+   */
   readonly cursor?: string | undefined;
 }
 

@@ -4,8 +4,8 @@
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether the namespace is this release's to make: not where it was there before, but where another way of
-installing this operator did, which `--take-ownership` then takes over. */}}
+{{- /* Whether this release manages the namespace: yes if it did not exist, or if another way of installing this operator
+made it, which `--take-ownership` then takes over. */}}
 {{- define "svc-operator.ownsNamespace" -}}
 {{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}
 {{- if not .Values.namespace.create -}}

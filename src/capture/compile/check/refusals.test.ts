@@ -65,7 +65,7 @@ describe('a monitor is refused', () => {
       'for leaving out an identity label',
       { ...whole, metrics: { labels: { exclude: ['url_scheme', 'k8s_namespace_name'] } } },
       'Invalid',
-      /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says whose a series is/,
+      /^spec\.metrics\.labels\.exclude\[1\]: "k8s_namespace_name" says which namespace, pod or node a series belongs to/,
     ],
     [
       'for an export in plain text outside the cluster',
