@@ -70,7 +70,12 @@ await bench(
     options: {
       pods: { kind: 'number', value: 50, quick: 5, help: 'pods, 440 series each' },
       flows: { kind: 'number', value: 20_000, quick: 2_000, help: 'flow counters' },
-      rounds: { kind: 'number', value: 12, quick: 4, help: 'intervals of a run; only decode counts the first' },
+      rounds: {
+        kind: 'number',
+        value: 12,
+        quick: 4,
+        help: 'intervals of a run; only the decode figure includes the first',
+      },
     },
   },
   async (stage) => {

@@ -27,7 +27,12 @@ await bench(
       'many-stores': { kind: 'number', value: 10, quick: 3, help: 'the same for a second, larger run' },
       'store-series': { kind: 'number', value: 5_000, quick: 200, help: 'series of each agent and store of thanos' },
       series: { kind: 'number', value: 1_000, quick: 200, help: 'series of each agent of fanout, clients and mix' },
-      nodes: { kind: 'number', value: 20, quick: 2, help: 'nodes whose series one-agent holds, 465 of each; then 1' },
+      nodes: {
+        kind: 'number',
+        value: 20,
+        quick: 2,
+        help: 'nodes whose series (465 each) one-agent holds; it runs again with 1',
+      },
       'rehearsal-ms': { kind: 'number', value: 2_000, quick: 100, help: 'how long one-agent warms up each query' },
       seconds: { kind: 'number', value: 6, quick: 1, help: 'how long a run of the clients lasts' },
       profile: { kind: 'text', help: 'a folder for CPU profiles of query server and one agent' },

@@ -16,7 +16,8 @@ const warmAnswers = 5;
 const oneSecond = { of: 'ours', atMost: 1_000 } as const;
 /** What ADR 35 measured, plus a margin. Unit: MiB. */
 const indexGoal = { of: 'ours', atMost: 25 } as const;
-const caches = 'warm: connections kept, the same was asked before; agents compute each answer anew, once for all';
+const caches =
+  'warm: connections kept, the same was asked before; agents compute each answer anew, but only once for all of them';
 
 await bench(
   {

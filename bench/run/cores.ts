@@ -35,7 +35,7 @@ function bind(): OneCore {
       }
     : {
         wrapper: [],
-        says: (who) => `${who}: not bound, ${cores} cores for sides and callers`,
+        says: (who) => `${who}: not bound, ${cores} cores shared by both sides and the callers`,
         saysAlone: (who, others) => `${who}, ${others}: not bound, ${cores} cores`,
       };
 }

@@ -43,7 +43,7 @@ test('the help names every flag with its value', () => {
   expect(help).toMatch(/--seconds N +how long \(4\)\n/);
   expect(help).toMatch(/--quick\b/);
   expect(help).toMatch(/--help\b/);
-  expect(help).toMatch(/--runs N +runs of each figure; sides take turns \(5, 2 with --quick\)\n/);
+  expect(help).toMatch(/--runs N +runs of each figure; ours and the peer take turns \(5, 2 with --quick\)\n/);
 });
 
 test("a benchmark's own flag replaces a common flag of the same name", () => {

@@ -32,7 +32,7 @@ export const common = {
     kind: 'switch',
     help: 'small sizes and two runs: shows that the benchmark works, but its figures mean nothing',
   },
-  runs: { kind: 'number', value: 5, quick: 2, help: 'runs of each figure; sides take turns' },
+  runs: { kind: 'number', value: 5, quick: 2, help: 'runs of each figure; ours and the peer take turns' },
   help: { kind: 'switch', help: 'this text' },
 } as const satisfies Options;
 

@@ -166,7 +166,7 @@ function clientCounts(stage: KernelStage, port: number, grouped: (counts: Counts
  * the instrument takes the buffer for an answer nevertheless: bpf/generictracer/libssl.c.
  */
 const statusOfBefore =
-  'a fault of the instrument: of each request it tells the status of the answer before it, since it takes what a read of nothing left in the buffer for the answer';
+  'a fault of the instrument: for each request it reports the status of the previous answer, because it parses a buffer into which nothing was read';
 
 const total = (counts: Counts): number => Object.values(counts).reduce((sum, n) => sum + n, 0);
 

@@ -19,7 +19,8 @@ const metaPackage = 'linux-image-cloud-amd64';
 export async function findLinux(log: (line: string) => void): Promise<Linux> {
   const { stdout } = await run('apt-cache', ['depends', '--important', metaPackage]);
   const name = /Depends: (linux-image-\d\S+)/.exec(stdout)?.[1];
-  if (name === undefined) throw new Error(`apt knows no ${metaPackage}: run apt-get update, or name a Debian source`);
+  if (name === undefined)
+    throw new Error(`apt knows no ${metaPackage}: run apt-get update, or add a Debian entry to apt's sources`);
   const dir = join(defaultCacheDir(), 'linux', name);
   await underLock(dir, log, async () => {
     if (existsSync(join(dir, 'whole'))) return;

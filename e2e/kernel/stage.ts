@@ -304,7 +304,8 @@ export class KernelStage {
         const { conditions = [], observedGeneration } = this.status(monitor);
         const found = conditions.find((c) => c.type === type);
         const is = `${found?.status}/${found?.reason}`;
-        if (observedGeneration !== object.metadata.generation) throw new Error(`not looked at yet; it was ${is}`);
+        if (observedGeneration !== object.metadata.generation)
+          throw new Error(`not observed by the operator yet; it was ${is}`);
         if (is !== wanted || !found!.message.includes(words)) throw new Error(`it is ${is}: ${found?.message}`);
         return found!.message || is;
       },
