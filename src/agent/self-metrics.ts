@@ -60,7 +60,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     metadataMissing: counter(
       'svc_metadata_missing_total',
-      'Streams and spans of a workload whose sender is no pod of this node, and flows without an end on it.',
+      'Streams and spans of a workload whose sender is not a pod of this node, and flows of which neither end is one.',
       ['kind'],
     ),
     contradicted: counter(
@@ -80,7 +80,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ),
     tsdbQuarantined: counter(
       'svc_tsdb_quarantined_blocks_total',
-      'Damaged blocks that were set aside; the rest serves.',
+      'Damaged blocks that were set aside; the store serves all others.',
     ),
     tsdbOldest: gauge(
       'svc_tsdb_oldest_timestamp',
@@ -105,7 +105,7 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ),
     configGeneration: gauge(
       'svc_config_generation',
-      'Configs given to this agent since it started: the newest, and the one that the instrument runs.',
+      'Number of a config, counted since the start of the agent: of the newest, and of the one that the instrument runs.',
       ['state'],
     ),
     spansDropped: counter('svc_spans_dropped_total', 'Spans that the rules kept out of the ring, by reason.', [

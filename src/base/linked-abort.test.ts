@@ -4,7 +4,7 @@ test('a linked signal aborts with the outer one, for the same reason', () => {
   const outer = new AbortController();
   const { signal } = new LinkedAbort(outer.signal);
   expect(signal.aborted).toBe(false);
-  const reason = new Error('the asker went away');
+  const reason = new Error('the client disconnected');
   outer.abort(reason);
   expect(signal.reason).toBe(reason);
 });

@@ -47,7 +47,7 @@ export const querySettingTable = {
     2 ** 40,
   ),
   activeQueriesFile: textSetting({
-    help: 'file that names running queries, so that a crash tells which they were; empty keeps none',
+    help: 'file that lists the running queries, so that they are known after a crash; empty keeps none',
     default: '',
   }),
   longTermUrl: queryOptionTable.longTermUrl,

@@ -104,18 +104,18 @@ export class RuntimeMetrics {
     this.listFailed = counter(`${prefix}_list_operations_failed_total`, 'List requests that failed', ['kind']);
     this.watchOps = counter(`${prefix}_watch_operations_total`, 'Watch requests of sources', ['kind']);
     this.watchFailed = counter(`${prefix}_watch_operations_failed_total`, 'Watches that failed', ['kind']);
-    this.triggered = counter(`${prefix}_triggered_total`, 'Keys enqueued, by what kind did it and how', [
-      'controller',
-      'triggered_by',
-      'action',
-    ]);
+    this.triggered = counter(
+      `${prefix}_triggered_total`,
+      'Keys enqueued, by the kind of the object that caused it and the kind of change',
+      ['controller', 'triggered_by', 'action'],
+    );
     this.missedEvents = counter(`${prefix}_watch_events_missed_total`, 'Changes that only a later list showed', [
       'kind',
     ]);
     this.ready = gauge(`${prefix}_ready`, '1 when all sources are synced and fresh');
     this.applies = counter(
       `${prefix}_apply_operations_total`,
-      'Children: applied, of those recreated, skipped (nothing to do), pruned',
+      'Children by operation; a recreated child also counts as applied',
       ['controller', 'operation'],
     );
     this.eventsDropped = counter(`${prefix}_events_dropped_total`, 'Events not written: queue full or refused');

@@ -104,7 +104,7 @@ test('a list whose request was aborted ends when it next yields to other work', 
   for (let i = 0; i < 5_000; i++) store.append(labelsFromObject({ x: String(i) }), start, 1);
   const gone = new AbortController();
   const list = store.series([], start, start, { signal: gone.signal });
-  gone.abort(new Error('the asker went away'));
-  await expect(list).rejects.toThrow('the asker went away');
+  gone.abort(new Error('the client disconnected'));
+  await expect(list).rejects.toThrow('the client disconnected');
   await store.close();
 });

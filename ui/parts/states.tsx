@@ -72,7 +72,7 @@ export function Failed({ failure, again }: { failure: ApiFailure; again?: () => 
         <Note kind="warn" title="You may not see this">
           <p>{failure.message}</p>
           <p>
-            A role that allows <code>get</code> on what the sentence names is missing.{' '}
+            You need a role that allows what is named above.{' '}
             <button type="button" class="plain" onClick={openSignIn}>
               Another token?
             </button>

@@ -91,8 +91,8 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
           </div>
         </details>
         <span class="quiet">
-          {graph.nodes.length} nodes, {graph.edges.length} edges. Width: rate. Dashed and ✕: failing. Dotted: flows
-          alone.
+          {graph.nodes.length} nodes, {graph.edges.length} edges. Width: rate. Dashed and ✕: failing. Dotted: seen in
+          flows only.
         </span>
       </div>
       <div class="map-frame">

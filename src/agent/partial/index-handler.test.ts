@@ -128,8 +128,8 @@ test('requests wait in a bounded queue, and no longer than until their deadline'
   expect(await late).toMatchObject({ refusal: 'timeout', message: 'not done within 5000 ms' });
   const gone = new AbortController();
   const left = none(body, gone.signal);
-  gone.abort(new Error('the asker went away'));
-  await expect(left).rejects.toThrow('the asker went away');
+  gone.abort(new Error('the client disconnected'));
+  await expect(left).rejects.toThrow('the client disconnected');
 });
 
 test('a list that waits for memory until its deadline is refused; the refusal states the memory in use', async () => {

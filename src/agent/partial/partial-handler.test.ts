@@ -197,8 +197,8 @@ test('requests wait in a bounded queue, and not beyond their deadline', async ()
   expect(await late).toMatchObject({ refusal: 'timeout', message: 'not done within 5000 ms' });
   const gone = new AbortController();
   const left = none(body, gone.signal);
-  gone.abort(new Error('the asker went away'));
-  await expect(left).rejects.toThrow('the asker went away');
+  gone.abort(new Error('the client disconnected'));
+  await expect(left).rejects.toThrow('the client disconnected');
 });
 
 test('an answer says whether all series that it reads carry the name of the agent’s node', async () => {

@@ -17,7 +17,13 @@ export function certificateRoute(
   logger: Logger,
 ): Route {
   const serve: Route['serve'] = (req, res) => {
-    if (!certificate) return answerError(res, 404, 'not_found', 'this agent was given its certificate');
+    if (!certificate)
+      return answerError(
+        res,
+        404,
+        'not_found',
+        'this agent uses the certificate of its TLS directory and requests none',
+      );
     const fail = (error: unknown): void => refuse(res, error, logger);
     if (req.method === 'GET') return certificate.offer().then((offer) => answerJson(res, 200, offer), fail);
     if (req.method !== 'PUT') return answerMethod(res, 'GET, PUT');

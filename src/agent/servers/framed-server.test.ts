@@ -54,5 +54,5 @@ test('the work for a client that disconnected is aborted', async () => {
   });
   const req = ask();
   req.on('error', () => {}).end('x');
-  expect(await aborted).toMatchObject({ message: 'the asker went away' });
+  expect(await aborted).toMatchObject({ message: 'the client disconnected' });
 });

@@ -19,7 +19,7 @@ export async function installSupervisor(dir: string): Promise<void> {
   if (loader === undefined) {
     throw new OperatorError(
       'ERR_CONFIG_INVALID',
-      'the supervisor of the instrument: this Node names no dynamic loader',
+      'the supervisor of the instrument: this Node.js has loaded no dynamic loader (ld-*.so)',
     );
   }
   const libraries = join(dir, supervisorFiles.libraries);

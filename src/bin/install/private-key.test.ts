@@ -52,7 +52,7 @@ test('a named version signs, with a warning when another one is enabled', async 
   expect(progress.join('\n')).not.toContain('warning');
   expect(await run({ key: version(7) })).toBe(version(7));
   expect(progress.at(-1)).toBe(
-    `warning: KMS_KEY_VERSION names ${version(7)}, and that is what will sign; enabled is ${version(1)}`,
+    `warning: KMS_KEY_VERSION names ${version(7)}, which will sign; the newest enabled version is ${version(1)}`,
   );
 });
 

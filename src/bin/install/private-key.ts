@@ -57,7 +57,9 @@ export async function importedKeyVersion(
       { client, clock: deps.clock, progress: deps.progress },
     );
     if (named && version && named !== version)
-      deps.progress(`warning: KMS_KEY_VERSION names ${named}, and that is what will sign; enabled is ${version}`);
+      deps.progress(
+        `warning: KMS_KEY_VERSION names ${named}, which will sign; the newest enabled version is ${version}`,
+      );
     return named ?? version ?? assumed;
   } finally {
     await client.close();

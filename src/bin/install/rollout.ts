@@ -10,7 +10,7 @@ import type { InstallerDeps } from './installer.ts';
 export function rolloutState(workload: KubeObject | undefined): { done: boolean; text: string } {
   if (!workload) return { done: false, text: 'not there yet' };
   const { seen, wanted, updated, available, done } = rolloutOf(workload);
-  if (!seen) return { done, text: 'not looked at yet' };
+  if (!seen) return { done, text: 'not observed by its controller yet' };
   const unit = workload.kind === 'DaemonSet' ? 'nodes' : 'replicas';
   return { done, text: `${Math.min(updated, available)}/${wanted} ${unit}` };
 }

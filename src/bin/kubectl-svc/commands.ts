@@ -4,7 +4,7 @@ import type { PluginCommand } from './command.ts';
 export const commands: readonly PluginCommand[] = [
   {
     name: 'query',
-    summary: 'ask PromQL of all nodes',
+    summary: 'run a PromQL query over all nodes',
     load: async () => (await import('./query/query-command.ts')).registerQuery,
     complete: async () => (await import('./query/metric-names.ts')).metricNames,
   },

@@ -55,7 +55,7 @@ function policyStep({ policies, otherPolicies, pausedBy }: PodView): Step {
       `set paused: false on ClusterTrafficPolicy ${pausedBy}`,
     );
   }
-  if (policies.length === 0) return yes(asks, `none counts here, what is built in holds${rest}`);
+  if (policies.length === 0) return yes(asks, `no policy applies here: built-in settings are in force${rest}`);
   const [strongest, ...weaker] = policies;
   const below = weaker.length > 0 ? `, then ${weaker.join(', ')}` : '';
   return yes(asks, `${strongest} is the strongest${below}${rest}`);

@@ -95,7 +95,7 @@ export async function judgeOffer(
   });
   const user = await review(offer.token);
   if (!user) {
-    throw new OfferRefused('TokenInvalid', 'the token is expired, was made for another audience, or is none');
+    throw new OfferRefused('TokenInvalid', 'the token is expired, was made for another audience, or is not a token');
   }
   const account = `system:serviceaccount:${agent.namespace}:${names.agent}`;
   if (user.username !== account) throw new OfferRefused('OtherAccount', `the token is of ${shown(user.username)}`);

@@ -265,7 +265,7 @@ function agentCertificateMetrics(
   );
   gauge(
     'svc_controller_agent_certificates',
-    'Running agents by their certificate: own, shared (of earlier versions), none (or not looked at yet).',
+    'Running agents by their certificate: own, shared (of earlier versions), none (or not known yet).',
     ['certificate'],
     (metric) => {
       for (const [certificate, number] of Object.entries(count())) metric.set({ certificate }, number);

@@ -16,7 +16,7 @@ export function captureMetrics(registry: Registry): CaptureMetrics {
   );
   const failures = counter(
     'svc_controller_capture_compile_failures_total',
-    'Compiles that threw; the one before stays in force.',
+    'Compiles that failed; the result of the last good one stays in force.',
   );
   const pushes = counter('svc_controller_capture_pushes_total', 'Configs sent to agents, by result.', ['result']);
   const bytes = counter('svc_controller_capture_push_bytes_total', 'Bytes of configs that agents acknowledged.');

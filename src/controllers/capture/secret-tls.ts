@@ -28,7 +28,10 @@ export function secretTls(
       checkTlsMaterial(next);
     } catch (error) {
       onRead(false);
-      logger.warn('certificate Secret does not fit together', { secret: key.name, error: errorText(error) });
+      logger.warn('certificate, key and CA of a Secret do not match or cannot be parsed', {
+        secret: key.name,
+        error: errorText(error),
+      });
       return;
     }
     onRead(true);

@@ -5,7 +5,7 @@ import { metricsOn } from '../../base/metric-set.ts';
 export function departedNodesGauge(registry: Registry, count: () => number): void {
   metricsOn(registry).gauge(
     'svc_controller_departed_nodes',
-    'Nodes that had an agent and left, as long as what it kept would have been kept.',
+    'Nodes that had an agent and no longer have one, until their data would have expired.',
     [],
     (metric) => metric.set(count()),
   );

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream';
 export function goneSignal(res: Writable): AbortSignal {
   const gone = new AbortController();
   const end = (): void => {
-    if (!res.writableEnded) gone.abort(new Error('the asker went away'));
+    if (!res.writableEnded) gone.abort(new Error('the client disconnected'));
   };
   if (res.destroyed) end();
   res.once('close', end);

@@ -61,7 +61,9 @@ export class Budget {
   expect(samples: number, what: () => string): void {
     const { maxSamples } = this.#limits;
     if (this.#held + samples > maxSamples) {
-      throw tooManySamples(`${what()} are ${Math.ceil(samples)} samples, at most ${maxSamples} may be held`);
+      throw tooManySamples(
+        `${what()} need memory for ${Math.ceil(samples)} samples, at most ${maxSamples} are allowed`,
+      );
     }
   }
 

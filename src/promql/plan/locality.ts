@@ -22,7 +22,7 @@ const central = (reason: string): Locality => ({ place: 'central', reason });
 const centralFunctions: ReadonlyMap<string, string> = new Map([
   ['absent', 'absent() holds only if no node has a series'],
   ['absent_over_time', 'absent_over_time() holds only if no node has a series'],
-  ['info', 'info() joins with series that it looks for itself'],
+  ['info', 'info() joins with series that it looks up itself'],
   ['scalar', 'scalar() is for exactly one series over all nodes'],
   ['sort', 'sort() orders the series of all nodes'],
   ['sort_desc', 'sort_desc() orders the series of all nodes'],

@@ -63,11 +63,15 @@ describe('a plan', () => {
   );
 
   test.each([
-    ['topk(-1, x)', true, 'partial state: the k largest and their equals; equal values at the edge ask for the series'],
+    [
+      'topk(-1, x)',
+      true,
+      'partial state: the k largest and their equals; if these leave the answer open, the series are read',
+    ],
     [
       'bottomk((2), x)',
       true,
-      'partial state: the k smallest and their equals; equal values at the edge ask for the series',
+      'partial state: the k smallest and their equals; if these leave the answer open, the series are read',
     ],
     ['limitk(time(), x)', false, 'its parameter is not a literal'],
     ['topk(scalar(y), x)', false, 'its parameter is not a literal'],

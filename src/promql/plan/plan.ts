@@ -159,8 +159,8 @@ const stateOf: Readonly<Record<string, string>> = {
   group: 'partial state: presence',
   min: 'partial state: smallest value',
   max: 'partial state: largest value',
-  topk: 'partial state: the k largest and their equals; equal values at the edge ask for the series',
-  bottomk: 'partial state: the k smallest and their equals; equal values at the edge ask for the series',
+  topk: 'partial state: the k largest and their equals; if these leave the answer open, the series are read',
+  bottomk: 'partial state: the k smallest and their equals; if these leave the answer open, the series are read',
   limitk: 'partial state: the first k in label order',
   count_values: 'partial state: count of each value',
 };

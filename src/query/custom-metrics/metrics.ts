@@ -33,7 +33,7 @@ export function createCustomMetricsMeter(registry: Registry, names: () => Readon
   );
   gauge(
     'svc_custom_metrics_names',
-    'Metrics on offer, one for each kind of object, by where they come from.',
+    'Metrics offered to autoscalers, by source; a metric counts once for each kind of object.',
     ['source'],
     (metric) => {
       for (const [source, count] of Object.entries(names())) metric.set({ source }, count);

@@ -147,8 +147,8 @@ test('an answer of any length is read without holding up what else the process d
 });
 
 test.each([
-  ['a sample without a value', '[1700000000]', 'a sample is no pair'],
-  ['a sample that is a number', '7', 'a sample is no pair'],
+  ['a sample without a value', '[1700000000]', 'a sample is not a pair of time and value'],
+  ['a sample that is a number', '7', 'a sample is not a pair of time and value'],
 ])('an answer with %s is refused, and not requested again', async (_, sample, message) => {
   let asked = 0;
   const store = await storeOver((_req, res) => {

@@ -61,14 +61,14 @@ export class RangeAnswer {
     this.#budget.memory?.give(this.#roomBytes);
     this.#roomBytes = 0;
     const { status, data, warnings, isPartial } = isObject(answer) ? answer : {};
-    if (status !== 'success') throw new AgentFailure('protocol', 'the answer is no success');
+    if (status !== 'success') throw new AgentFailure('protocol', 'the status of the answer is not success');
     // Selectors and lists of series cause no warnings except for data that the store could not read.
     if (isPartial === true || (Array.isArray(warnings) && warnings.length > 0)) {
       const text = Array.isArray(warnings) ? `: ${briefly(warnings.join('; '))}` : '';
       throw new AgentFailure('protocol', `the answer is not whole${text}`);
     }
     const isMatrix = isObject(data) && data['resultType'] === 'matrix' && Array.isArray(data['result']);
-    if (!isMatrix && !Array.isArray(data)) throw new AgentFailure('protocol', 'the answer is no matrix');
+    if (!isMatrix && !Array.isArray(data)) throw new AgentFailure('protocol', 'the answer is not a matrix');
     if (!this.#isWhole) {
       throw new AgentFailure('protocol', 'a series has native histograms, which only remote read gives');
     }
@@ -87,7 +87,8 @@ export class RangeAnswer {
     this.#roomBytes = roomBytes;
     for (const sample of elements) {
       const [t, text] = Array.isArray(sample) ? (sample as unknown[]) : [];
-      if (typeof t !== 'number' || typeof text !== 'string') throw new AgentFailure('protocol', 'a sample is no pair');
+      if (typeof t !== 'number' || typeof text !== 'string')
+        throw new AgentFailure('protocol', 'a sample is not a pair of time and value');
       const timeMs = t * 1000;
       if (timeMs < startMs - halfMs || timeMs > endMs + halfMs) continue;
       found.times[found.length] = Math.round(timeMs);
@@ -113,5 +114,5 @@ function labelsOf(metric: unknown): Labels {
   if (isObject(metric) && Object.values(metric).every((value) => typeof value === 'string')) {
     return labelsFromObject(metric as Record<string, string>);
   }
-  throw new AgentFailure('protocol', 'the labels of a series are no texts');
+  throw new AgentFailure('protocol', 'the labels of a series are not strings');
 }

@@ -119,7 +119,7 @@ function soundMessage(line: string): StreamMessage {
   try {
     return parseMessage(line);
   } catch (error) {
-    if (isOperatorError(error)) throw new AgentFailure('protocol', `a message that is none: ${error.message}`);
+    if (isOperatorError(error)) throw new AgentFailure('protocol', `an invalid message: ${error.message}`);
     throw error;
   }
 }

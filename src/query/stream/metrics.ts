@@ -11,7 +11,7 @@ export function createStreamMetrics(registry: Registry) {
   const clients = gauge('svc_query_stream_clients', 'Readers of the relayed stream.');
   const lost = counter(
     'svc_query_stream_lost_total',
-    'Stream items that readers were told they lost, by who lost them.',
+    "Items missing from a reader's stream and reported to it, by where they were lost.",
     ['source'],
   );
   const failures = counter(

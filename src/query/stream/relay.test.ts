@@ -138,12 +138,12 @@ test.each([
   ['is overloaded', 'NODE_ERROR node-2: HTTP 503: busy', (end: (s: number, t: string) => void) => end(503, 'busy')],
   [
     'sends invalid JSON',
-    'NODE_ERROR node-2: a message that is none: line: is not JSON',
+    'NODE_ERROR node-2: an invalid message: line: is not JSON',
     (end: (s: number, t: string) => void) => end(200, '{"node":\n'),
   ],
   [
     'sends JSON that is not a message',
-    'NODE_ERROR node-2: a message that is none: node: Expected required property',
+    'NODE_ERROR node-2: an invalid message: node: Expected required property',
     (end: (s: number, t: string) => void) => end(200, '{}\n'),
   ],
   [

@@ -433,7 +433,7 @@ test('a caller who may list every object that decides about a workload’s pods 
     ]);
   expect(said(await of('batch'))).toEqual([
     'batch on node-1',
-    'policy yes: none counts here, what is built in holds',
+    'policy yes: no policy applies here: built-in settings are in force',
     'not excluded no: excluded by TrafficMonitor/shop/not-batch',
     'selected yes: no monitor does; processes on 8000-8100 are captured without one (built in); ' +
       'TrafficMonitor shop/all: is not accepted: spec: select something; use selector: {} for the whole namespace',

@@ -56,7 +56,8 @@ export function assertHistogram(h: NativeHistogram): void {
   assertCount('zeroCount', h.zeroCount, kind);
   if (!(h.zeroThreshold >= 0)) throw invalid('zeroThreshold', 'is negative or NaN');
   if (schema === customSchema) {
-    if (h.zeroCount !== 0 || h.negative.length > 0) throw invalid('zeroCount', 'custom bounds leave no room for it');
+    if (h.zeroCount !== 0) throw invalid('zeroCount', 'must be 0 with custom bounds');
+    if (h.negative.length > 0) throw invalid('negative', 'must be empty with custom bounds');
     const rising = h.customValues.every((v, i) => i === 0 || v > h.customValues[i - 1]!);
     if (!rising || h.customValues.some((v) => v === Infinity || v !== v)) {
       throw invalid('customValues', 'must rise and be finite');

@@ -57,5 +57,5 @@ function lastWords(container: ContainerStatus): string {
     if (fault) return `${fault.reason}, ${fault.message}`;
   }
   const line = (terminated?.message ?? '').trim().split('\n').at(-1)?.trim() ?? '';
-  return (line || terminated?.reason || 'it left no words').slice(0, 300);
+  return (line || terminated?.reason || 'no termination message').slice(0, 300);
 }

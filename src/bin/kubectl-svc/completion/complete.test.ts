@@ -36,7 +36,7 @@ const inCluster = host({
 const words = (text: string): string[] => text.split('\n').map((line) => line.split('\t')[0]!);
 
 test('commands are offered with their summaries, and flags of a command together with the common flags', async () => {
-  expect(await complete(['que'], host())).toBe('query\task PromQL of all nodes\n:4\n');
+  expect(await complete(['que'], host())).toBe('query\trun a PromQL query over all nodes\n:4\n');
   expect(words(await complete(['query', '--s'], host()))).toEqual([
     '--since',
     '--start',

@@ -25,8 +25,8 @@ interface DiffFlags {
 }
 
 const help = `
-What is compared is what the operator compiles for each node: the instrument's file and the agent's own rules, with all
-resources that the cluster has. Nodes with the same changes are shown together. Nothing is written.
+Compares what the operator compiles for each node, now and after the change: the instrument's file and the agent's own
+rules. All resources of the cluster count. Nodes with the same changes are shown together. Nothing is written.
 Exit code: 0 nothing differs, 1 something does, 2 an error or a file that is refused.
 
 Examples:

@@ -95,8 +95,8 @@ export function diffPlan(
 }
 
 /**
- * The warning that the admission webhook gives about monitors that a policy leaves without anything to capture. It
- * compares the wanted spec with the resulting cluster, in which this policy still has its present spec.
+ * The admission webhook's warning when the new spec of a policy leaves monitors without anything to capture. The webhook
+ * judges before the spec is stored, so the policy has its present spec here, and all other objects are as they will be.
  */
 function orphanWarning(object: KubeObject, before: CompileInput, after: CompileInput): string[] {
   if (object.kind !== 'ClusterTrafficPolicy') return [];

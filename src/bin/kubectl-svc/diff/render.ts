@@ -60,7 +60,7 @@ function listed(names: readonly string[]): string {
 }
 
 function restartText({ nodes, instrument, restarts }: NodeGroup): string {
-  if (instrument.length === 0) return 'no instrument restarts; rules of the agent hold at once';
+  if (instrument.length === 0) return "no instrument restarts; the agent's rules take effect immediately";
   const rest = nodes.length - restarts.length;
   const others =
     rest > 0 ? `${rest} ${rest === 1 ? 'gets' : 'get'} the file without a restart (no pod there that it concerns)` : '';

@@ -16,12 +16,12 @@ const formats = ['text', 'json', 'yaml'];
 const help = `
 KIND is ${targetWords.join(', ')}.
 Each step is a question that must be answered with yes before there is data: ✓ yes, ✗ no, ! worth knowing, ? unknown.
-The first ✗ is explained with the way out. Whether there is data is asked of the query server.
+The first ✗ comes with a way to resolve it. The query server is asked whether there is data.
 Exit code: 0 when nothing stands in the way, 1 when something does.
 
 Examples:
   kubectl svc explain pod/checkout-7d4-x2x -n shop     why is this pod captured or not, and how
-  kubectl svc explain deployment/checkout -n shop      the same of all pods of a workload
+  kubectl svc explain deployment/checkout -n shop      the same for all pods of a workload
   kubectl svc explain monitor/checkout -n shop         what a TrafficMonitor selects, and what becomes of it
   kubectl svc explain node/node-1                      agent, config, kernel and instrument of a node
 `;

@@ -131,7 +131,7 @@ function conflictStep({ monitors }: PodView, { compiled }: Known): Step {
   );
   return rows.length === 0
     ? yes(asks, 'no monitor of the pod loses a field')
-    : note(asks, rows.join('; '), 'nothing, where that is meant');
+    : note(asks, rows.join('; '), 'nothing to do, if this is intended');
 }
 
 function limitStep({ monitors }: PodView, { view }: Known): Step {
@@ -142,7 +142,7 @@ function limitStep({ monitors }: PodView, { view }: Known): Step {
     const found = status?.conditions?.find((c) => c.type === 'LimitsExceeded' && c.status === 'True');
     return paths.has(path) && found ? [`TrafficMonitor ${path}: ${found.reason}, ${found.message}`] : [];
   });
-  if (held.length === 0) return yes(asks, 'no ceiling holds data of its monitors back');
+  if (held.length === 0) return yes(asks, 'no limit holds back data of its monitors');
   return note(asks, held.join('; '), 'raise limits of the monitor or the policy, or drop labels');
 }
 

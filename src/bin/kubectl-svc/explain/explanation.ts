@@ -98,7 +98,10 @@ function objectSteps(node: string, { compiled }: Known): Step[] {
         `ClusterTrafficPolicy/${paused.name} pauses capture`,
         `set paused: false on ClusterTrafficPolicy ${paused.name}`,
       )
-    : yes('policy', policies.map(({ name }) => name).join(', ') || 'none counts here, what is built in holds');
+    : yes(
+        'policy',
+        policies.map(({ name }) => name).join(', ') || 'no policy applies here: built-in settings are in force',
+      );
   const monitors = compiled.nodes.get(node)?.config.monitors ?? [];
   const count = monitors.reduce((sum, rule) => sum + rule.pods.length, 0);
   return [policy, yes('monitors', `${monitors.length} with ${count} matched pods here`)];

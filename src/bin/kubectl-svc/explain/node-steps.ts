@@ -97,7 +97,7 @@ function configStep(input: NodeInput): Step {
     }
     return note(
       asks,
-      `the agent holds ${short(held.hash)} (${held.phase}), wanted is ${short(desired.hash)}${generations}`,
+      `the agent has ${short(held.hash)} (${held.phase}), the operator wants ${short(desired.hash)}${generations}`,
       'wait: a change is on its way, or rollout of the policy paces it',
     );
   }
@@ -109,7 +109,7 @@ function configStep(input: NodeInput): Step {
   }
   if (unread !== undefined) return unknown(asks, unread);
   if (concerned(input).length === 0)
-    return unknown(asks, 'no object asks for anything here: the agent runs its seed or what is built in');
+    return unknown(asks, 'no policy or monitor applies here: the agent runs its built-in config');
   return yes(asks, `all objects are programmed${desired ? `, ${short(desired.hash)}` : ''}${generations}`);
 }
 

@@ -50,7 +50,9 @@ function lastOf(last: string | undefined, follow: boolean, bounded: boolean): St
 
 function whole(text: string, flag: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new UsageError(`${flag} ${JSON.stringify(text)} is no whole number${flag === '--last' ? ' or all' : ''}`);
+  throw new UsageError(
+    `${flag} ${JSON.stringify(text)} is ${flag === '--last' ? 'neither a whole number nor all' : 'not a whole number'}`,
+  );
 }
 
 /**

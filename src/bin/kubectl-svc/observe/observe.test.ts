@@ -293,7 +293,7 @@ test.each([
   [['--first', '1', '--last', '1'], '--first and --last exclude each other'],
   [['--first', '1', '-f'], '--first and --follow exclude each other'],
   [['--until', '5m', '-f'], '--until and --follow exclude each other'],
-  [['--last', 'many'], '--last "many" is no whole number or all'],
+  [['--last', 'many'], '--last "many" is neither a whole number nor all'],
   [['--since', 'yesterday'], '--since "yesterday" is no time'],
   [['--status', 'high'], '--status: must be a code'],
   [['--path', '('], '--path: not an RE2 pattern'],

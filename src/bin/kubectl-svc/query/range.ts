@@ -36,7 +36,7 @@ export function rangeOf(flags: TimeFlags, now: number, points: number): Range | 
   if (since !== undefined && start !== undefined) throw new UsageError('--since and --start exclude each other');
   const to = end === undefined ? now : timeFlag(end, '--end', now);
   const from = since === undefined ? timeFlag(start!, '--start', now) : to - durationFlag(since, '--since');
-  if (from >= to) throw new UsageError('the range is empty: it begins at its end or behind it');
+  if (from >= to) throw new UsageError('the range is empty: it begins at or after its end');
   const stepMs = step === undefined ? niceStep(to - from, points) : durationFlag(step, '--step');
   if ((to - from) / stepMs > maxPoints)
     throw new UsageError(

@@ -39,8 +39,8 @@ export function certificateChecks(view: ClusterView): Check[] {
 function fromPolicies(view: ClusterView): string {
   const conditions = itemsOf(view.policies).flatMap((p) => p.status?.conditions ?? []);
   const found = conditions.find((c) => c.type === 'CertificateExpiring');
-  if (!found) return 'no policy says how they are';
+  if (!found) return 'no policy reports their state';
   return found.status === 'True'
     ? `a policy says: ${found.message}`
-    : 'by the word of the policies all are renewed in time';
+    : 'according to the policies, all are renewed in time';
 }

@@ -53,7 +53,7 @@ function apiChecks(api: MetricsApi, view: ClusterView): Check[] {
     const available = conditionOf(object, 'Available');
     if (!isOurs(view.namespace, object)) {
       const owner = service ? `${service.namespace ?? ''}/${service.name ?? ''}` : 'the API server itself';
-      const hint = `nothing, where that is meant; the operator's flag ${api.flag}=force takes it over`;
+      const hint = `nothing to do, if this is intended; the operator's flag ${api.flag}=force takes it over`;
       return is('note', `belongs to ${owner}`, hint);
     }
     if (available?.status === 'True') return is('ok', 'ours, answers');

@@ -40,7 +40,8 @@ export function checkLine({ subject, state, text, hint }: Check, style: Styles):
 
 function verdict(well: boolean, checks: readonly Check[], style: Styles): string {
   const count = (state: CheckState): number => checks.filter((c) => c.state === state).length;
-  const unread = count('unknown') > 0 ? `, ${count('unknown')} could not be looked at` : '';
+  const unknown = count('unknown');
+  const unread = unknown > 0 ? `; ${unknown} ${unknown === 1 ? 'check' : 'checks'} could not be made` : '';
   if (well && unread === '') return `${sign('ok', style)} all is well`;
   if (well) return `${sign(count('ok') > 0 ? 'ok' : 'unknown', style)} no fault was found${unread}`;
   const parts = [

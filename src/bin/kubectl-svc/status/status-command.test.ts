@@ -27,7 +27,7 @@ const ready = { observedGeneration: 1, conditions: [aCondition('Ready', 'True', 
 test('a healthy cluster gives exit code 0, and the same report as JSON and YAML', async () => {
   fill(api, aView());
   const { code, stdout } = await run();
-  expect(stdout).toContain('✓ no fault was found, 1 could not be looked at');
+  expect(stdout).toContain('✓ no fault was found; 1 check could not be made');
   expect(code).toBe(0);
   const json = JSON.parse((await run('-o', 'json')).stdout) as {
     well: boolean;

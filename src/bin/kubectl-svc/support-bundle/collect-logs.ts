@@ -63,7 +63,7 @@ async function wholeTail(read: (lines: number) => Promise<string>): Promise<stri
 function whyNoLog(error: unknown, previous: boolean, redactor: Redactor): string {
   if (isForbidden(error)) return 'you may not get pods/log';
   if (isNotFound(error)) return 'the pod is gone';
-  if (previous) return `there is none of the container before (${redactor.text(errorText(error))})`;
+  if (previous) return `there is no log of the previous container (${redactor.text(errorText(error))})`;
   return redactor.text(errorText(error));
 }
 

@@ -54,10 +54,10 @@ test('too many series × steps are refused before the first sample is computed',
     },
   };
   await expect(engine.instant('x[1h:1s]', 60_000, { source })).rejects.toMatchObject({
-    message: words + '100 series at 3600 steps are 204900 samples, at most 100000 may be held',
+    message: words + '100 series at 3600 steps need memory for 204900 samples, at most 100000 are allowed',
   });
   await expect(engine.instant('rate(x[1m])[1h:1s]', 60_000, { source })).rejects.toMatchObject({
-    message: words + '100 series at 3600 steps are 204900 samples, at most 100000 may be held',
+    message: words + '100 series at 3600 steps need memory for 204900 samples, at most 100000 are allowed',
   });
   expect(reads).toBe(0);
   await expect(engine.instant('sum(x)[1h:1s]', 60_000, { source })).resolves.toBeDefined();

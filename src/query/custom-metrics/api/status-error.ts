@@ -38,7 +38,7 @@ export const lacksNodes = (metric: string, nodes: readonly string[]): StatusErro
   new StatusError(
     503,
     'ServiceUnavailable',
-    `the metric ${metric} is incomplete: no data from node ${nodes.join(', ')}; nothing smaller than the truth is served`,
+    `the metric ${metric} is incomplete: no data from node ${nodes.join(', ')}; an incomplete value is not served`,
   );
 
 export const notReady = (what: string): StatusError =>

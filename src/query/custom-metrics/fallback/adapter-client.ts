@@ -87,7 +87,7 @@ export class AdapterClient {
   /** `path` includes the query string. `maxBytes` caps the answer. */
   async get(path: string, maxBytes: number): Promise<AdapterAnswer> {
     if (this.#underWay >= maxUnderWay) {
-      throw new AdapterFailure('busy', `it already has ${maxUnderWay} questions of ours to answer`);
+      throw new AdapterFailure('busy', `${maxUnderWay} of our requests to it are in flight already`);
     }
     this.#underWay++;
     try {
