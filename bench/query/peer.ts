@@ -90,7 +90,7 @@ async function cold({ runs, say, reporter }: Stage, { label, cores, sides, quest
     dropFromCache(folders[side]);
     const running = await sides[side]();
     const times = new Map<string, number>();
-    // Each run begins with another query: the first one pays for what all of them need.
+    // Each run begins with a different query, because the first query of a run pays for what all queries need.
     const first = (run * 5) % questions.length;
     for (const one of [...questions.slice(first), ...questions.slice(0, first)]) {
       const before = performance.now();

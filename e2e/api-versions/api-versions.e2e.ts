@@ -123,7 +123,7 @@ describe('on a real API server', () => {
     );
     await until('the new version', () => read('old-0', second).catch(() => undefined));
     expect(await specsIn(second)).toEqual(converted);
-    // Objects written back in the new version read as before in the old version.
+    // After the objects are written back in the new version, the old version shows the same specs as before.
     const objects = await kubectl('-n', 'shop', 'get', `trafficmonitors.${second}.svc.dev`, '-o', 'json');
     await cluster.kubectl(['replace', '-f', '-'], { stdin: objects });
     expect(await specsIn(first)).toEqual(specs);

@@ -14,7 +14,8 @@ export interface ReleaseArchive extends Archive {
  *
  * Every SHA-512 is copied from its publisher's own list: `CHANGELOG/CHANGELOG-1.36.md` of kubernetes/kubernetes for the
  * server archives, `envtest-releases.yaml` of kubernetes-sigs/controller-tools for the archives that bring etcd v3.6.8.
- * To move to another version copy both again; a version whose list cannot be read must not be added.
+ * For another version, copy every SHA-512 again from these two lists. A version whose list cannot be read must not be
+ * added.
  */
 export interface Release {
   readonly version: string;

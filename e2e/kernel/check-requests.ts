@@ -162,7 +162,7 @@ function clientCounts(stage: KernelStage, port: number, grouped: (counts: Counts
 }
 
 /**
- * `SSL_read` returns -1 while no answer has come, and leaves in its buffer what the read before put there. Before v0.10
+ * `SSL_read` returns -1 while no answer has come, and its buffer keeps what the previous read put there. Before v0.10,
  * the instrument takes the buffer for an answer nevertheless: bpf/generictracer/libssl.c.
  */
 const statusOfBefore =

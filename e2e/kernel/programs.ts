@@ -9,7 +9,10 @@ import { programFiles } from './orders.ts';
 
 const own = import.meta.dirname;
 
-/** Builds our programs and the workloads that run in the virtual machine (not Node and Python) into a folder. */
+/**
+ * Builds our programs and the workloads that run in the virtual machine into a folder. The runtimes of Node and Python
+ * are not part of it.
+ */
 export async function buildPrograms(dir: string, log: (line: string) => void): Promise<void> {
   const to = (name: keyof typeof programFiles): string => join(dir, programFiles[name]);
   mkdirSync(dir, { recursive: true });

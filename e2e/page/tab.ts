@@ -62,7 +62,7 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
   };
 }
 
-/** The part of a canvas that code in the browser uses here. */
+/** The members of a canvas that `drawnPixels`, which runs in the browser, uses. */
 interface Canvas {
   readonly width: number;
   readonly height: number;

@@ -18,8 +18,8 @@ export interface ServiceAccountRef {
  */
 export type CustomMetricsMode = 'auto' | 'force' | 'off';
 /**
- * The rights of the instrument's container: the capabilities that its own check requires, `SYS_ADMIN` in addition, or
- * all of them. ADR 25 lists which feature needs which.
+ * The rights of the instrument's container: the capabilities that its own check requires, these and `SYS_ADMIN`, or
+ * all capabilities that exist. ADR 25 lists which feature needs which.
  */
 export type InstrumentPrivileges = (typeof instrumentPrivileges)[number];
 export const instrumentPrivileges = ['capabilities', 'sys-admin', 'privileged'] as const;

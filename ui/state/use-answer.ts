@@ -1,4 +1,7 @@
-/** An answer of the API as state. It is requested now and again after an interval; an obsolete request is cancelled. */
+/**
+ * An answer of the API as state. It is requested immediately, and repeatedly if an interval is given. An obsolete
+ * request is cancelled.
+ */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiFailure, onToken, type Answer } from '../api/client.ts';
 import { settle } from './settle.ts';

@@ -109,7 +109,7 @@ test('a destination waits for the Secret that it refers to, says so, and then se
   await comesTrue(() => requests.at(-1)!.headers.authorization === 'Basic dXNlcjpwdw==');
 });
 
-test('a monitor may send only to hosts that a policy lists, and its data waits until one does', async () => {
+test('a monitor may send only to hosts that a policy lists, and its data waits until a policy lists its host', async () => {
   const monitor = (allow: string[]): CaptureConfig['monitors'][number] =>
     ({
       namespace: 'shop',

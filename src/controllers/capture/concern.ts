@@ -15,7 +15,7 @@ export function namespacesByNode({ pods }: { pods: readonly PodFacts[] }): Reado
 /** Maximum number of texts, and of comparisons, that are kept: a fleet has fewer versions of the file at a time. */
 const maxKept = 64;
 
-/** The instrument's files of a fleet: many nodes share one file, so its text and comparisons are shared too. */
+/** The instrument files of a fleet's nodes. Many nodes have the same file, so its text and comparisons are shared. */
 export class Files {
   readonly #texts = new Map<string, string>();
   readonly #changes = new Map<string, FileChanges>();

@@ -182,7 +182,8 @@ test('a failed read aborts the parallel ones, and the budget is restored before 
         res.on('close', () => hanging.pop());
         return void res.write(body.slice(0, 10));
       }
-      // Fails after the first answer was read and the second has begun. Another part of the query takes 7 samples.
+      // `z` fails after the answer for `x` was read and that for `y` has begun. In the meantime, a reader other than
+      // these three takes 7 samples from the same budget.
       while (budget.left === 1e6 || hanging.length === 0) await nextTurn();
       budget.left -= 7;
       res.writeHead(503).end('busy');

@@ -198,7 +198,7 @@ test('a store that is lost in the middle of a query is left out of the whole que
   expect(Number(result[0]!.value[1]) % 2).toBe(0);
 });
 
-test('the evaluation without a lost store has the full sample budget again', async () => {
+test('the evaluation that leaves out a lost store has the full sample budget again', async () => {
   // The query reads 60 samples three times until the store is lost, and twice after that: more than 250 in all.
   const { port } = await stage.replica({ flags: { ...flags(), maxSamples: '250' } });
   loseTheStore();
