@@ -157,7 +157,7 @@ describe.each(h2Pairs)('%s over HTTP/2, called by %s', (listener, who) => {
 test.each([...listeners, 'otlp-grpc'])('%s answers others while a caller holds connections', async (listener) => {
   const { open, release } = await holdConnections(targetOf(listener), 1_500);
   try {
-    // The listener keeps as many connections as one address may have, or those whose request has not ended.
+    // The listener closes the connections beyond its limit. The lowest limit of all listeners is 128 connections.
     expect(open()).toBeGreaterThan(100);
     for (let i = 0; i < 3; i++) await answersPromptly(targetOf(listener));
   } finally {

@@ -17,7 +17,7 @@ export interface Requests {
   readonly count: number;
   /** The size of the body; absent for no body. */
   readonly bytes?: number;
-  /** Each goes over a connection of its own, which ends with the answer; otherwise they share one that stays open. */
+  /** True: each request has a connection of its own, closed after the answer. Absent: all share one connection. */
   readonly closes?: true;
 }
 

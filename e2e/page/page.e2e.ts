@@ -55,7 +55,7 @@ async function write(query: string): Promise<void> {
   await expression().pressSequentially(query);
 }
 
-/** The part of a canvas that code in the browser uses here. */
+/** The members of a canvas that `linePixels` uses in the browser. */
 interface Canvas {
   readonly width: number;
   readonly height: number;

@@ -19,7 +19,7 @@ export interface Watched {
 }
 
 const queryPauseMs = 250;
-/** The minter grants a caller thirty tokens a minute; this pause asks for fewer. */
+/** The minter grants a caller thirty tokens a minute. With this pause, the loop asks for fewer. */
 const mintPauseMs = 2_500;
 const longestList = 20;
 

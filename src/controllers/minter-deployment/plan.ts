@@ -25,7 +25,7 @@ export interface MinterFacts {
   appCredentials: ConditionInput;
   /** Whether the ConfigMap that the spec refers to exists; true for inline rules. */
   rulesSourceFound: boolean;
-  /** A repository that a rule names although the spec does not declare it, as a sentence. */
+  /** A repository that a rule names but the spec does not declare, or a fault in ConfigMap gitops-state; a sentence. */
   outsideSpec?: string | undefined;
   /** Registered repositories that are ignored, as a sentence. */
   ignored?: string | undefined;

@@ -24,9 +24,9 @@ export function parsePositiveDuration(stream: TokenStream, context: string, expe
 }
 
 /**
- * The duration after `offset`: one number, `step()`, `range()`, `min_of()` or `max_of()`, with or without a sign, or a
- * parenthesis. Operators that follow belong to the query (`x offset 5m * 2` multiplies x), except after a parenthesis
- * without a sign, where they belong to the duration.
+ * The duration after `offset`: one number, `step()`, `range()`, `min_of()` or `max_of()`, with or without a sign, or an
+ * expression in parentheses. Operators that follow belong to the query (`x offset 5m * 2` multiplies x), except after
+ * parentheses without a sign, where they belong to the duration.
  */
 export function parseOffsetDuration(stream: TokenStream): Duration {
   const context = 'offset';

@@ -194,7 +194,7 @@ const lines = ({ edges }: Topology): string[] =>
     return `${id.replaceAll('workload/shop/Deployment/', '')} ${sources.join('+')} ${numbers.join(' ')}`;
   });
 
-test('addresses and names resolve to workloads; two workloads share one edge, with the caller’s numbers', async () => {
+test('addresses and names resolve to workloads; between two workloads is one edge, with the caller’s numbers', async () => {
   expect(lines(await topology()).sort()).toEqual(
     [
       'external/203.0.113.0/24>web>tcp flows    70 0',
