@@ -7,7 +7,7 @@ export type KeyPair = KeyPairPem;
 export interface LeafOptions {
   /** Subject CN: the user name towards the API server. */
   commonName: string;
-  /** Subject O, once for each: the user's groups towards the API server. */
+  /** The values of Subject O: the user's groups towards the API server. */
   organizations?: readonly string[];
   /** DNS names and IP addresses, told apart by their form. */
   names?: readonly string[];

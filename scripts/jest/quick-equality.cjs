@@ -26,7 +26,7 @@ function isPlainlySame(a, b, depth) {
     return Object.getPrototypeOf(a) === Object.getPrototypeOf(b) && bytes(a).equals(bytes(b));
   }
   if (!areAlike(a, b)) return false;
-  // Of an array these are the indices that it has: a hole is no `undefined`.
+  // The keys of an array are the indices that are set, so a hole differs from an element `undefined`.
   const keys = Object.keys(a);
   if (keys.length !== Object.keys(b).length) return false;
   if (Object.getOwnPropertySymbols(a).length > 0 || Object.getOwnPropertySymbols(b).length > 0) return false;

@@ -22,7 +22,7 @@ export class TurnWatch implements TurnTaking {
     return Promise.resolve();
   }
 
-  /** Records the computation since the last turn, too. */
+  /** Records the computation since the last turn. To be called at the end, when no other turn follows. */
   look(): void {
     const now = cpuMs();
     this.longestMs = Math.max(this.longestMs, now - this.#since);

@@ -28,7 +28,7 @@ export interface ApplySetOptions {
   /** The `controller` label of metrics. */
   controller: string;
   metrics?: RuntimeMetrics | undefined;
-  /** Gets an Event for each undone change to a child. The Event names the manager that had made the change. */
+  /** Gets an Event when a change to a child is reverted. The Event names the manager that had made the change. */
   events?: EventRecorder | undefined;
   /**
    * One informer for each kind of child. Its selector is the labels that all children carry. The informers show which
