@@ -72,7 +72,7 @@ test('test files share modules, and nothing else: no globals, variables, mocks, 
         expect(1).not.toEqual(2);
         expect((await counted.more()).late).toMatch(/imported/);
       });
-      test('an end of the process is seen here too', () => expect(() => process.exit(1)).toThrow('was called'));`,
+      test('process.exit throws in the second file, too', () => expect(() => process.exit(1)).toThrow('was called'));`,
   });
   expect(printed).toMatch(/Tests: +1 failed, 2 passed, 3 total/);
   expect(printed).toMatch(/process\.exit is never called outside of src\/bin, but this test did/);

@@ -42,7 +42,7 @@ describe('a monitor without data', () => {
   ])('has %s in its way', (_sentence, facts, expected) => {
     expect(obstacleOf(rule, { ...fine, ...facts })).toMatchObject(expected);
   });
-  test('has no PortNotOpen when one pod cannot be seen or has one of the ports open, or when it names no port', () => {
+  test('has no PortNotOpen when one pod cannot be seen or has one of the ports open, or when no port is named', () => {
     const closed = new Set([80]);
     expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : null) })).toBeNull();
     expect(obstacleOf(rule, { ...fine, ports: (_, pod) => (pod === 'a' ? closed : new Set([8080])) })).toBeNull();
