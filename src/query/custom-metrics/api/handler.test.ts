@@ -291,7 +291,7 @@ describe('with a node missing', () => {
   });
 });
 
-test('a departed node counts as missing if values are read from its data, but not if only sample times are', async () => {
+test('a departed node counts as missing if values are read from its data, not if only sample times are', async () => {
   readParts = [];
   await get(`${custom}/namespaces/ns/pods/*/total`);
   expect(asked).toEqual([expect.stringContaining('timestamp(x)')]);
