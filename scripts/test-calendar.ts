@@ -26,7 +26,7 @@ const { values: flags, positionals: named } = parseArgs({
   },
 });
 const root = join(import.meta.dirname, '..');
-/** Seconds from now to the date. A process whose clock is shifted by an offset still has a running clock. */
+/** Seconds from now to the date: the offset by which the tests' clock is shifted. The shifted clock runs on. */
 const ahead = (date: string): number =>
   date.startsWith('+') ? Number.parseInt(date) * 86_400 : Math.round((Date.parse(date) - Date.now()) / 1000);
 const beforeLeapDay = '2028-02-28T23:59:50Z';

@@ -199,7 +199,7 @@ export class Transport {
   ): number | undefined {
     if (call.retry === false || attempt >= maxRetries) return undefined;
     if (error instanceof ApiError) {
-      // Retried once, with the files read again: the token may have been rotated since the last read.
+      // Retried once, with the credentials read again: the token may have been rotated since the last read.
       if (isUnauthorized(error)) return refused ? undefined : 0;
       const serverBusy = isTooManyRequests(error) || error.status >= 500;
       if (serverBusy && error.retryAfterMs !== undefined) return Math.min(error.retryAfterMs, maxRetryAfterMs);

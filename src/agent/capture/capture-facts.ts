@@ -29,7 +29,7 @@ export async function captureFacts(
     .flatMap((rule) => rule.pods.flatMap((pod) => uidOf(rule.namespace, pod) ?? []));
   const ports = uids.length > 0 ? await listeningPorts(new Set(uids)) : new Map<string, ReadonlySet<number>>();
   return {
-    // A file on hold may wait for days. During that time the controller wants the instrument to run the older file.
+    // A new config file may wait days for a restart. Until then the controller wants the instrument to run the old one.
     runningMs: view.up && view.process && !capture.awaitsRestart ? Math.max(0, clock.now() - view.process.startMs) : 0,
     kernel: settings.kernelCheck ? await kernelFault() : null,
     paranoid: settings.kernelCheck ? await perfEventParanoid() : null,

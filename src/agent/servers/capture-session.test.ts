@@ -165,7 +165,7 @@ describe.each<[string, () => Promise<Peer>]>([
     expect(peer.sessions()).toBe(1);
   });
 
-  test('reports each change of the status by itself', async () => {
+  test('reports a change of the status without being asked', async () => {
     const { revision } = await agent.connect(abort.signal);
     const next = agent.nextStatus(revision, abort.signal);
     peer.change();

@@ -278,7 +278,7 @@ describe('hostile strings', () => {
     expect(outcomes).toEqual(new Set([true, false]));
   });
 
-  test('in the exclusions of a policy are refused, or match no more than their literal characters say', () => {
+  test('in the exclusions of a policy are refused, or are in the file unchanged; only * and ? match everything', () => {
     const outcomes = new Set<boolean>();
     fc.assert(
       fc.property(hostile, (text) => {

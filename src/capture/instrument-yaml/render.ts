@@ -32,8 +32,8 @@ export function renderInstrumentYaml(settings: InstrumentSettings): string {
 }
 
 /**
- * Entries that were checked for a version and serialised. Entries are immutable, so an edit makes only a few new ones
- * of the thousands in a large cluster.
+ * Entries that were checked for a version and serialised. Entries are immutable: after an edit, only a few of the
+ * thousands in a large cluster are new and must be checked and serialised.
  */
 const written = new WeakMap<DiscoveryEntry, { version: InstrumentVersion; item: WrittenItem }>();
 

@@ -192,8 +192,8 @@ async function lookUpApp(
 }
 
 /**
- * A sentence about the first missing object among the others that the pods need to start: the certificate and the
- * service account that the spec names. Undefined when none is missing.
+ * A sentence about the first missing object that the pods need to start, besides the App ID and the rules: the
+ * certificate or the service account that the spec names. Undefined when none is missing.
  */
 async function lookUpOthers(
   { client, signal }: ReconcileContext,
@@ -269,7 +269,7 @@ function recordTransitions(
 ): void {
   for (const { before, after } of conditionTransitions(conditionsBefore, conditions)) {
     // No Event for a condition that is still Unknown, for one other than `Ready` that is good from the start, or for
-    // `Available` that was not True before, as in the first seconds of a Deployment.
+    // an `Available` that is not True yet, as in the first seconds of a Deployment.
     const { good } = minterDeploymentConditions[after.type as keyof typeof minterDeploymentConditions];
     if (after.type === 'Reconciling') continue;
     const wentBad =

@@ -103,7 +103,7 @@ describe('Capturing', () => {
       message: 'node-2: CAP_BPF',
     });
   });
-  test('names certain limits even with samples, but possible limits only without samples', () => {
+  test('names a limit that is `certain` even with samples, and any other limit only without samples', () => {
     const message = (nodes: NonNullable<Scene['nodes']>): string =>
       scene({ nodes }).status.conditions!.find((c) => c.type === 'Capturing')!.message!;
     const [refuses, may] = [

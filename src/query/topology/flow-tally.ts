@@ -14,7 +14,7 @@ export interface FlowPair {
   readonly back: number;
   /** Labels that select the series of `forth`; undefined when labels alone cannot select them. */
   readonly subject: Readonly<Record<string, string>> | undefined;
-  /** `forth` is the rate that this end's node captured; undefined when neither end is a pod of the capturing node. */
+  /** The end whose node captured the rate in `forth`; undefined when neither end is a pod of the capturing node. */
   readonly local: Local;
 }
 

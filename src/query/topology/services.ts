@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** Pacing counts work in samples: the work for a pod, for a row without its numbers, and for a comparison. */
+/** Work in samples, as pacing counts it: for a pod, for a row apart from its numbers, and for a comparison. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;

@@ -172,7 +172,7 @@ test.each<[string, Partial<ClusterView>, string, RegExp]>([
     'attached',
     /NotAttached: watches no process/,
   ],
-])('the first step answered with no tells of %s', (_what, more, asks, fact) => {
+])('the first step whose answer is `no` tells of %s', (_what, more, asks, fact) => {
   const view = shop(more);
   const found = first(view, facts(view, []));
   expect(found?.asks).toBe(asks);

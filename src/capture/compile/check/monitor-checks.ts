@@ -14,8 +14,8 @@ import type { MonitorFinding } from '../types.ts';
 
 /**
  * Why a spec cannot be compiled: the first fault in the order below, or null. The API server has already applied the
- * schema and its CEL rules. These checks cover what the schema cannot express, and repeat what would be dangerous for
- * the instrument if the schema had a gap.
+ * schema and its CEL rules. These checks cover what the schema cannot express. They also repeat what the schema checks
+ * to protect the instrument, in case the schema has a gap.
  */
 export function monitorFinding(spec: TrafficMonitorSpec): MonitorFinding | null {
   const { selector, workloads, ports, containers, metrics, sampling, http } = spec;
