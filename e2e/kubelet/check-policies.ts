@@ -100,7 +100,7 @@ async function connect(stage: Stage, from: Name, to: Name, port: number): Promis
 
 export const policies: readonly Check[] = [
   {
-    what: 'with policies enforced, every connection that should be possible is, and no other',
+    what: 'with policies enforced, every connection that should be possible is possible, and no other',
     async run(stage) {
       const { kubectl, node } = stage;
       await runPods(kubectl, collectorNamespace, 'collector');

@@ -128,7 +128,7 @@ function readSettings(path: string): KubeSettings {
     const entry = raw.users?.find((u) => u.name === user.name)?.user ?? {};
     const { tokenFile, 'as-groups': asGroups } = entry;
     const file = typeof tokenFile === 'string' ? absolute(tokenFile) : undefined;
-    // As for client-go, `token` serves beside a token file only while nothing can be read from the file.
+    // Where both are set, `token` is used only while nothing can be read from the token file, as in client-go.
     const fromFile = file !== undefined && (!user.token || holdsToken(file));
     const { token, ...rest } = user;
     const read: ClientNode.User = {

@@ -24,7 +24,7 @@ interface PodMonitor {
   readonly spans: MonitorSpans;
 }
 
-/** The rules for spans of a capture config, by pod. */
+/** The rules for spans that a capture config contains, by pod. */
 export class SpanRuleIndex {
   readonly monitors: readonly MonitorSpans[];
   readonly node: NodeSpanRate | null;

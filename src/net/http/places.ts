@@ -79,8 +79,9 @@ export class Places {
   }
 
   /**
-   * Closes the connection whose request has been arriving for longest, of the address with the most connections that
-   * has such a request. False when there is none.
+   * Closes a connection whose request is still arriving. Of the addresses with such a connection, it takes the one with
+   * the most connections, and of its connections the one whose request has been arriving for longest. False when no
+   * request is arriving.
    */
   evictArriving(): boolean {
     return this.#evict(this.#largestFirst(), false);

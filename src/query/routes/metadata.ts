@@ -12,7 +12,10 @@ const histogramOf = (what: string, unit: string): MetricMetadata => ({ type: 'hi
 
 const ofAgent = (help: string, unit = ''): MetricMetadata => ({ type: 'gauge', help, unit });
 
-/** The metrics that every agent serves under fixed names. For others, the agents have the metadata of the senders. */
+/**
+ * The metrics that every agent serves under fixed names. For other metrics, the agents have the metadata that the
+ * senders gave.
+ */
 export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
   ebpf_network_flow_bytes: {
     type: 'counter',
