@@ -9,9 +9,9 @@ const load = createRequire(import.meta.url);
  * namespace object, and the test runner would refuse the import cycle with client-node, which is ESM. With
  * `createRequire` the order of the imports does not matter.
  *
- * The package is loaded with `lightClientNode` in client-node's place. Where modules cannot be replaced (in the test
- * runner), the real client-node is loaded immediately. A bundle replaces this file, and puts `lightClientNode` in place
- * at build time.
+ * The package is loaded with `lightClientNode` in client-node's place. In the test runner a module cannot be replaced,
+ * so the package loads the real client-node there. A bundle replaces this file, and puts `lightClientNode` in place at
+ * build time.
  */
 export function loadDotI(): typeof DotI.default {
   const path = load.resolve('@kubernetes/client-node');

@@ -135,7 +135,7 @@ test.each([
   [`${'10:'.repeat(40)}.2001:db8::5`, expect.stringMatching(/\.outside-\d+$/)],
   [`${'a'.repeat(80)}.2001:db8::1`, `${'a'.repeat(80)}.outside-1`],
   [Array(3).fill('2001:db8:1:2:3:4:5:6').join(':'), 'outside-1:outside-1:outside-1'],
-])('every IPv6 address of a run without blanks is hidden: %#', (text, shown) => {
+])('in text without blanks every IPv6 address is hidden: %#', (text, shown) => {
   expect(redact(text)).toEqual(shown);
 });
 
