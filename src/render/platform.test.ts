@@ -172,7 +172,7 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('returns the rendered object if there is no live one, or if it is neither svc-metrics-reader nor svc-agent-scrape', () => {
+  test('changes no rendered object but svc-metrics-reader and svc-agent-scrape, and none without a live one', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       expect(withUserChanges(object, undefined)).toBe(object);
