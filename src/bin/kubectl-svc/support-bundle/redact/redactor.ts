@@ -44,7 +44,7 @@ export class Redactor {
 
   /**
    * Redacts the lines of a log, some of which may be JSON. The lines between JSON ones are treated as one text, because
-   * a key spans lines.
+   * a private key spans several lines.
    */
   lines(text: string): string {
     const shown: string[] = [];
