@@ -18,7 +18,7 @@ export const bridge = 'cni0';
 export const storePath = '/var/lib/svc-agent';
 const storeSize = '256M';
 
-/** Settings that the kubelet would change for the whole machine: it gets copies of the files instead. */
+/** Settings that the kubelet would change for the whole machine. Copies of these files are mounted over them. */
 const machineWide = ['vm/overcommit_memory', 'vm/panic_on_oom', 'kernel/panic', 'kernel/panic_on_oops'];
 
 function exec(program: string, ...args: string[]): void {

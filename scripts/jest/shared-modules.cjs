@@ -30,7 +30,10 @@ module.exports = class SharedModules extends Runtime {
       throw new Error('test files share their modules: nothing resets them');
   }
 
-  /** Forgets less than Jest does: a module that this file was the first to load may import more for later files. */
+  /**
+   * Forgets less than Jest does: a shared module that this test file was the first to load may still import further
+   * modules, through this object, when later test files use it.
+   */
   teardown() {
     this.restoreAllMocks();
     this.fileCache.clear();

@@ -9,7 +9,7 @@ const requestOn = require('undici/lib/api/api-request.js') as (
   options: Dispatcher.RequestOptions,
 ) => Promise<Dispatcher.ResponseData<null>>;
 
-/** Makes connections, and keeps them open for reuse by origin. */
+/** Opens connections, and keeps them open for later requests to the same origin. */
 export const Agent = require('undici/lib/dispatcher/agent.js') as typeof Undici.Agent;
 
 /** Loads the class that connects through an HTTP proxy. Called only where there is a proxy. */

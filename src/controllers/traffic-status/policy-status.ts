@@ -20,7 +20,7 @@ export interface PolicyStatusInput {
   now: number;
 }
 
-/** The whole status of a policy, as far as capture is concerned. Pure. */
+/** Everything that the status of a policy says about capture. Pure. */
 export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStatus {
   const { object, outcome, nodes, now } = input;
   const generation = object.metadata.generation ?? 0;

@@ -27,7 +27,8 @@ export interface FragmentOptions {
   readonly signal?: AbortSignal;
   readonly turns?: TurnTaking;
   /**
-   * Memory shared with other work; the memory of the answer is not released. Default: `maxSamples` is the only limit.
+   * Memory shared with other work. The answer's memory stays taken until the caller releases it. Default: `maxSamples`
+   * is the only limit.
    */
   readonly memory?: Memory;
 }

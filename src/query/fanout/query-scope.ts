@@ -138,7 +138,7 @@ export class QueryScope implements SeriesSource {
     };
   }
 
-  /** The parts of the usable nodes, once the nodes that did not answer are known. */
+  /** Records which nodes answered and which were lost. Returns the parts of the nodes that the query may use. */
   #usable<P extends { readonly node: string }>({ parts, lost }: Asked<P>): P[] {
     const answered = parts.map(({ node }) => node);
     const usable = this.ledger.settle(answered, lost);

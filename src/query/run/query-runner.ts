@@ -26,7 +26,7 @@ interface Ran<T> extends Evaluated<T> {
 
 /** Comparing two label sets costs as much as this many samples. */
 const compareWork = 20;
-/** How far back a probe looks for a sample of the agent itself. */
+/** How far back a probe looks for a sample of `svc_agent_up`, which every agent writes about itself. */
 const probeWindowMs = 300_000;
 /**
  * The most queries that run at the same time for the autoscalers of one namespace, and of all namespaces. Autoscalers
@@ -132,7 +132,7 @@ export class QueryRunner {
     let mayPack = true;
     return this.#query(text, request, span, async (options) => {
       if (mayPack) {
-        // If this evaluation ends without a result, the next one is evaluated as `instant` does.
+        // If this attempt ends without a result, the next attempt at the same query evaluates it as `instant` does.
         mayPack = false;
         const own = { ...options, settings: engine.settings(request.lookbackDeltaMs) };
         const packed = await packedSums(exprs, label, timeMs, own);

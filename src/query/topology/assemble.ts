@@ -60,8 +60,8 @@ interface Draft {
  */
 const noise = 0.05;
 /**
- * Pacing counts work in samples: the work for a row without its numbers, for an end or edge of the answer, and for a
- * comparison.
+ * Pacing counts work in samples. These are the numbers of samples that cost as much as a row without its numbers, as an
+ * end or edge of the answer, and as a comparison.
  */
 const rowWork = 500;
 const shownWork = 1_000;
@@ -196,8 +196,8 @@ async function addUncaptured(
 }
 
 /**
- * Bytes are added to the only edge of requests between two ends; without such an edge, with several, or over UDP,
- * flows get an edge of their own.
+ * Adds the bytes of flows to edges. If exactly one edge of requests leads from the client to the server, it gets the
+ * bytes; otherwise, and over UDP, the flows get an edge of their own.
  */
 async function layFlows(
   pacing: Pacing,

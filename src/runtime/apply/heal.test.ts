@@ -42,7 +42,7 @@ afterEach(async () => {
   await client.close();
   await server.stop();
 });
-/** One run of an ApplySet whose cache is empty, as after its child lost the label that the cache selects. */
+/** One run of an ApplySet with an empty cache, as if its child had lost the label by which the cache selects. */
 function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
   const none = (): void => {};
   const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };

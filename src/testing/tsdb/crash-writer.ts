@@ -22,7 +22,8 @@ if (/crash-writer\.m?[jt]s$/.test(process.argv[1] ?? '')) await main(process.arg
 
 async function main(dir: string, first: number): Promise<void> {
   let n = first;
-  // Time runs with the samples, so that blocks and checkpoints are written many times a second, too.
+  // The clock advances with the samples, far faster than real time: blocks and checkpoints are written many times a
+  // second.
   const clock = { now: () => crashTime(n), monotonic: () => n, setTimeout: () => () => {} };
   const store = await openStore({ dir, clock, logger: silentLogger, retentionMs: 1e12, segmentBytes: 20_000 });
   for (; ; n++) {

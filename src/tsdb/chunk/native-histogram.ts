@@ -97,7 +97,10 @@ export function spansOf(indexes: readonly number[]): Span[] {
   return spans;
 }
 
-/** Whether two histograms have the same content: empty buckets, the layout of spans and reset hints are ignored. */
+/**
+ * Whether two histograms have the same content: empty buckets, the layout of spans and reset hints other than `gauge`
+ * are ignored.
+ */
 export function sameHistogram(a: NativeHistogram, b: NativeHistogram): boolean {
   return (
     a.kind === b.kind &&

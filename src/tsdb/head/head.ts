@@ -30,8 +30,8 @@ export class Head {
   /** Replayed refs whose labels already had another ref: from the replayed ref to that other ref. */
   readonly #aliases = new Map<number, number>();
   /**
-   * Slot (a series' place in memory) → the `SeriesRef` of a writer that was resolved to it last. Another `SeriesRef`
-   * with the same slot may belong to an earlier series and is looked up again.
+   * Slot (a series' place in memory) → the writer's `SeriesRef` that was resolved to this slot last. Another
+   * `SeriesRef` with the same slot may belong to an earlier series and is looked up again.
    */
   readonly #holders: (SeriesRef | undefined)[] = [];
   /** The labels that were validated last: the next new series mostly shares all of them but one. */

@@ -47,7 +47,7 @@ export interface ClusterView {
   readonly events: Reading<KubeObject>;
 }
 
-/** Whether all lists were read from which the operator compiles configs. */
+/** Whether every list that the operator compiles configs from was read, and in all namespaces. */
 export function isWhole({ monitors, policies, nodes, namespaces, pods }: ClusterView): boolean {
   return [monitors, policies, nodes, namespaces, pods].every((list) => list.fault === undefined && !list.partial);
 }
