@@ -1,6 +1,6 @@
 /**
- * A server of Redis, PostgreSQL and gRPC on their usual ports. It has only the part of each protocol that its client
- * uses, which sends one call after the other. It stores nothing.
+ * A server of Redis, PostgreSQL and gRPC on their usual ports. Its client sends one call after the other, and the
+ * server has only the part of each protocol that this client uses. It stores nothing.
  */
 import { createServer as createHttp2Server } from 'node:http2';
 import { createServer, type Socket } from 'node:net';

@@ -1,6 +1,6 @@
 import { putSlackBytes, putWord } from './put-bits.ts';
 
-/** Writes bits to memory of its own, which grows: for chunks that are not encoded where the head stores them. */
+/** Writes bits to a growing buffer of its own, for chunks that are not encoded directly in the memory of the head. */
 export class BitWriter {
   #bytes: Uint8Array;
   #view: DataView;

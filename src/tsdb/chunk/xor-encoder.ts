@@ -7,8 +7,8 @@ export const maxTimestamp = 2 ** 51;
 /** The chunk's sample count has 16 bits. */
 const maxChunkSamples = 65_535;
 /**
- * The largest sample: two varints, or 68 bits of time and 77 of value, plus the bytes that a bit store may touch after
- * it.
+ * The largest sample: two varints, or 68 bits of time and 77 of value, plus the bytes behind it that a write of bits
+ * may touch.
  */
 export const maxSampleBytes = 28;
 

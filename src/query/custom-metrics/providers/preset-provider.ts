@@ -31,7 +31,7 @@ export function presetQuery(
 ): MetricQuery {
   const own: Matcher[] = namespace === undefined ? [] : [{ type: '=', name: namespaceLabel, value: namespace }];
   if (resource) {
-    // Requests for sets of pods share one evaluation over the namespace; a single object is evaluated alone.
+    // Requests for pods share one evaluation over the namespace. A single object of another kind is evaluated alone.
     const [only] = names?.length === 1 && resource.name !== 'pods' ? names : [];
     own.push({ type: only === undefined ? '!=' : '=', name: resource.label, value: only ?? '' });
   }

@@ -9,7 +9,10 @@ export const longestCpuMs = 100;
 export interface WatchedStage extends AdversarialStage {
   /** Measurements of each event loop since its last report. */
   reports(): Promise<{ query: LoopReport; agents: LoopReport[] }>;
-  /** For each process, the share of its CPU time so far in slices of at least half of `longestCpuMs`. */
+  /**
+   * For each process, the share of its CPU time so far that passed in slices (work without a turn for other work) of at
+   * least half of `longestCpuMs`.
+   */
   longShares(): number[];
   /** The first value of a metric of the query server; NaN if its metrics page lacks it. */
   metric(name: string): Promise<number>;
