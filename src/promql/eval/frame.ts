@@ -42,7 +42,7 @@ export function referenceTime(frame: Frame, timing: Timing, step: number): numbe
 }
 
 /**
- * The steps of a subquery: aligned to absolute multiples of its step, from after the start of the first window to the
+ * The steps of a subquery: all multiples of its step that lie after the start of the first window and not after the
  * end of the last one.
  */
 export function subqueryFrame(frame: Frame, timing: Timing, range: number, step: number): Frame {

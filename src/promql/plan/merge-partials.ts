@@ -9,9 +9,9 @@ import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
 /**
  * Merges the answers of several nodes to one fragment into one answer of the same kind. It adds each answer as soon as
- * it arrives, so the merged groups need no more memory than one node's answer. The order of groups does not matter;
- * annotations and warnings are in the order of `place`, columns in label order. The columns of a fragment of kind
- * `whole` come from one node and keep their order, which may be significant.
+ * it arrives, so a group that several nodes answer with takes the memory of one group. The order of groups does not
+ * matter; annotations and warnings are in the order of `place`, columns in label order. The columns of a fragment of
+ * kind `whole` come from one node and keep their order, which may be significant.
  */
 export class PartialMerge {
   readonly #isWhole: boolean;

@@ -12,7 +12,7 @@ export interface Asker {
   readonly turns?: TurnTaking;
 }
 
-/** How long an agent may take: less than the rest of the query, so that the answer can still be made without it. */
+/** How long an agent may take: less than the query has left, so that the query can still be answered without it. */
 export interface AgentTime extends Asker {
   readonly deadlineMs: number;
   /** Upper bound of the deadline after adding the time in which this process was too busy to read. */
