@@ -1,7 +1,8 @@
 import { run, suites } from './jest.e2e.config.js';
 
 /**
- * Tests beside other products, which are built for them (`make e2e-peers`): no part of `make test`.
+ * Tests that run our programs beside those of other projects (`make e2e-peers`). They are no part of `make test`,
+ * because those programs are built for them.
  * @type {import('jest').Config}
  */
 export default {

@@ -131,7 +131,7 @@ export class Readiness {
     };
   }
 
-  /** A wrong next version must not stop minting with the present version. */
+  /** False for `NextWrongApp`: a wrong next version of the key must not stop minting with the present version. */
   get #appIsWrong(): boolean {
     const { status, reason } = this.get('KeyMatchesApp');
     return status === 'False' && reason === 'WrongApp';

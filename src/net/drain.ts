@@ -17,7 +17,7 @@ const defaultLatestMs = 15_000;
  *
  * Flow: the caller has made its readiness fail → answers are now the last of their connection (`connection: close`, and
  * GOAWAY when no stream is left) → new connections are served until none has come to any of the servers for `quietMs` →
- * the caller closes them.
+ * the caller closes the servers.
  * Assumptions: request handling works until this resolves. `latestMs` plus the grace period of requests in flight fits
  * into the pod's `terminationGracePeriodSeconds`.
  * Caveats: a stream that an HTTP/2 client opens while a GOAWAY is in flight is refused (REFUSED_STREAM), and repeated

@@ -6,8 +6,8 @@ import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
 /**
- * The label that marks the part of the query that a sample belongs to: a family's `part`, the same with `!` for
- * failures, or `flows`.
+ * The label that marks the part of the query that a sample belongs to. Its value is a family's `part`, that `part` and
+ * `!` for the family's failures, or `flows`.
  */
 export const partLabel = 'svc_part';
 export const flowPart = 'flows';
@@ -45,9 +45,8 @@ function partsOf({ metric, part, failed }: RequestFamily, all: '_bucket' | '_cou
 }
 
 /**
- * The rates of parts, each marked with its name, added up by labels. It is one aggregation over a union. Every agent
- * evaluates it by itself, so that each agent gets one request for all parts. A pod without an owner is its own
- * workload. Pure.
+ * The rates of parts, each marked with its name, added up by labels. The query is one aggregation over the union of all
+ * parts: every agent can evaluate it by itself, in one request. A pod without an owner is its own workload. Pure.
  */
 function summedRates(parts: ReturnType<typeof partsOf>, by: readonly string[], windowMs: number): string {
   const withOwner = by.includes(ownerLabel);

@@ -11,8 +11,8 @@ export const row = {
   low: 7,
   bits: 8,
   /**
-   * The number of samples in the upper half. The lower half describes the window of significant bits: one byte is the
-   * number of leading zeros + 1 (0: no window yet), the next is the number of trailing zeros.
+   * A word of two halves. The upper half is the number of samples. The lower half describes the window of significant
+   * bits: one byte is the number of leading zeros + 1 (0: no window yet), the next is the number of trailing zeros.
    */
   counts: 9,
 } as const;
