@@ -162,7 +162,7 @@ describe.each(released)('during an upgrade from %s', (_, knows) => {
     ['DaemonSet', 'init-config', initConfigSettingTable],
     ['Deployment', 'query', querySettingTable],
   ])(
-    'this operator passes the %s’s container %s only flags of that release, and its program still knows them all',
+    '%s, container %s: only flags of that release are passed, and this version still knows every flag of it',
     (kind, name, table) => {
       const flags = [platformDefaults, everything].flatMap((input) =>
         container(renderPlatform(input), kind, name).args.filter((arg) => arg.startsWith('--')),
