@@ -219,7 +219,10 @@ function scrape({ runs, say }: Stage, report: Report, mapper: SeriesMapper): voi
   let bytes = 0;
   const page = (): number => {
     const from = performance.now();
-    bytes = Buffer.concat([...writePage(capturedFamilies(mapper.table.families.values(), 'text'), 'text')]).length;
+    bytes = 0;
+    for (const chunk of writePage(capturedFamilies(mapper.table.families.values(), 'text'), 'text')) {
+      bytes += chunk.length;
+    }
     return performance.now() - from;
   };
   page();

@@ -53,9 +53,8 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
 }
 
 test.each(names)('%s becomes exactly the golden exposition', (name) => {
-  const text = Buffer.concat([
-    ...writePage(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text'),
-  ]).toString();
+  const page = writePage(capturedFamilies(ingest(name).mapper.table.families.values(), 'text'), 'text');
+  const text = Array.from(page, (chunk) => Buffer.from(chunk).toString()).join('');
   const golden = join(dirOf(name), `${name}.exposition.txt`);
   if (process.argv.includes('-u')) writeFileSync(golden, text);
   expect(text).toBe(readFileSync(golden, 'utf8'));

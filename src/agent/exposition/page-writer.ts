@@ -4,6 +4,7 @@ const encoder = new TextEncoder();
 
 /**
  * The bytes of a page, in chunks. Most of a page is text that already exists as bytes and is copied, not encoded again.
+ * All chunks lie in the same memory: if each had its own, every page would make V8 collect its whole heap.
  */
 export class PageWriter {
   #bytes = new Uint8Array(chunkBytes + 4_096);
@@ -36,10 +37,9 @@ export class PageWriter {
     this.#length += value.length;
   }
 
-  /** The bytes written since the last chunk; the caller owns them. */
+  /** The bytes written since the last chunk. The next write overwrites them. */
   take(): Uint8Array {
     const chunk = this.#bytes.subarray(0, this.#length);
-    this.#bytes = new Uint8Array(chunkBytes + 4_096);
     this.#length = 0;
     return chunk;
   }

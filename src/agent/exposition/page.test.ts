@@ -5,7 +5,7 @@ import { defaultPolicy } from '../mapping/policy.ts';
 import { capturedFamilies } from './captured.ts';
 import type { ExpositionFormat } from './negotiate.ts';
 import { ownFamilies } from './own.ts';
-import { writePage } from './page.ts';
+import { type PageFamily, writePage } from './page.ts';
 
 const wall = 1_795_258_170_000;
 
@@ -15,7 +15,15 @@ function captured(metrics: readonly Metric[], format: ExpositionFormat): string 
   const resources = [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }];
   mapper.add({ resources }, { wall, mono: 0 }, sink);
   mapper.flush(sink);
-  return Buffer.concat([...writePage(capturedFamilies(mapper.table.families.values(), format), format)]).toString();
+  return pageOf(capturedFamilies(mapper.table.families.values(), format), format);
+}
+
+function pageOf(families: Iterable<PageFamily>, format: ExpositionFormat): string {
+  return chunksOf(families, format).join('');
+}
+
+function chunksOf(families: Iterable<PageFamily>, format: ExpositionFormat): string[] {
+  return Array.from(writePage(families, format), (chunk) => Buffer.from(chunk).toString());
 }
 
 const base = { attributes: [], startNs: 1e18, timeNs: wall * 1e6, noValue: false };
@@ -96,13 +104,11 @@ test('the agent’s own metrics are on the same page in either format, with unit
   new Gauge({ name: 'svc_lag_seconds', help: 'lag', registers }).set(0.5);
   new Histogram({ name: 'svc_h', help: 'h', buckets: [1], registers }).observe(3);
   const families = await ownFamilies(registry);
-  const open = Buffer.concat([...writePage(families, 'openmetrics')]).toString();
+  const open = pageOf(families, 'openmetrics');
   expect(open).toContain('# TYPE svc_x counter\n# HELP svc_x x\nsvc_x_total{k8s_node_name="n1"} 2\n');
   expect(open).toContain('# TYPE svc_lag_seconds gauge\n# UNIT svc_lag_seconds seconds\n');
   expect(open).toContain('svc_h_bucket{le="1",k8s_node_name="n1"} 0\n');
-  expect(Buffer.concat([...writePage(families, 'text')]).toString()).toContain(
-    '# TYPE svc_x_total counter\nsvc_x_total{',
-  );
+  expect(pageOf(families, 'text')).toContain('# TYPE svc_x_total counter\nsvc_x_total{');
 });
 
 test('a large page comes in many chunks, none of them cut inside a line', () => {
@@ -121,9 +127,7 @@ test('a large page comes in many chunks, none of them cut inside a line', () => 
     sink,
   );
   mapper.flush(sink);
-  const chunks = [...writePage(capturedFamilies(mapper.table.families.values(), 'text'), 'text')].map((chunk) =>
-    Buffer.from(chunk).toString(),
-  );
+  const chunks = chunksOf(capturedFamilies(mapper.table.families.values(), 'text'), 'text');
   expect(chunks.length).toBeGreaterThan(1);
   for (const chunk of chunks) expect(chunk.endsWith('\n')).toBe(true);
   const series = chunks.join('').match(/^m\{.*\} \d+$/gm);

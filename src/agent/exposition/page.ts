@@ -27,7 +27,8 @@ export interface PageSample {
 
 /**
  * Writes families as a page of the Prometheus text format 0.0.4 or of OpenMetrics 1.0, in chunks of about 128 KiB of
- * UTF-8, so that the caller can pause between them. Families without a sample are left out.
+ * UTF-8, so that the caller can pause between them. A chunk is valid until the next one is asked for. Families without a
+ * sample are left out.
  *
  * The names are a contract and the same in both formats. OpenMetrics requires `_total` at the end of a counter's name:
  * a counter without it has the type `unknown` there. `# UNIT` is written only when the name ends with the unit, as

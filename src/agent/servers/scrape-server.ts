@@ -1,12 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Transform } from 'node:stream';
+import type { Transform, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import { constants, createGzip, createZstdCompress } from 'node:zlib';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
-import { createHttpServer, type DoorOptions, goneSignal, type HttpHandler, writePart } from '../../net/http/index.ts';
+import { createHttpServer, type DoorOptions, goneSignal, type HttpHandler, sendPart } from '../../net/http/index.ts';
 import { refuseScrape } from '../../net/scrape-right.ts';
 import type { TokenAuth } from '../../net/token-auth.ts';
 import {
@@ -19,7 +19,10 @@ import {
 import { answerMethod, answerText } from './answers.ts';
 
 export interface ScrapeOptions {
-  /** The page in chunks; other work runs between two of them. Null until `notReady` returns null. */
+  /**
+   * The page in chunks, each valid until the next one is asked for; other work runs between two of them. Null until
+   * `notReady` returns null.
+   */
   readonly exposition: (format: ExpositionFormat) => AsyncIterable<Uint8Array> | null;
   readonly auth: Pick<TokenAuth, 'decide'>;
   /** Null when the agent is ready, else the step of its start that is missing. */
@@ -84,7 +87,7 @@ async function serveMetrics(req: IncomingMessage, res: ServerResponse, options: 
   if (req.method === 'HEAD') return void res.end();
   res.setTimeout(slowReaderMs, () => res.destroy());
   const compressor = compressors[encoding]();
-  if (compressor) await pipeline(paced(page), compressor, res);
+  if (compressor) await compress(compressor, page, res);
   else await write(res, page);
 }
 
@@ -94,18 +97,21 @@ const compressors: Readonly<Record<ExpositionEncoding, () => Transform | null>> 
   zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 1 } }),
 };
 
-async function* paced(parts: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  for await (const part of parts) {
-    yield part;
+/** Writes the page and ends the stream. Leaves the page when the stream is closed earlier. */
+async function write(out: Writable, page: AsyncIterable<Uint8Array>): Promise<void> {
+  const gone = goneSignal(out);
+  for await (const chunk of page) {
+    await sendPart(out, chunk, gone);
+    if (gone.aborted) return;
     await turn();
   }
+  out.end();
 }
 
-async function write(res: ServerResponse, parts: AsyncIterable<Uint8Array>): Promise<void> {
-  const gone = goneSignal(res);
-  for await (const part of paced(parts)) {
-    if (gone.aborted) return;
-    await writePart(res, part, gone);
-  }
-  res.end();
+async function compress(compressor: Transform, page: AsyncIterable<Uint8Array>, res: ServerResponse): Promise<void> {
+  const written = write(compressor, page).catch((error: unknown) => {
+    compressor.destroy();
+    throw error;
+  });
+  await Promise.all([written, pipeline(compressor, res)]);
 }
