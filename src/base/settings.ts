@@ -96,10 +96,14 @@ export function textSetting(
   pattern?: RegExp,
   expected = 'text of the documented form',
 ): Setting<string> {
+  return checked(meaning, (text) => !pattern || pattern.test(text), expected);
+}
+
+function checked(meaning: Meaning, holds: (text: string) => boolean, expected: string): Setting<string> {
   return {
     ...meaning,
     parse: (text) => {
-      if (pattern && !pattern.test(text)) throw new Error(`${JSON.stringify(text)} is not ${expected}`);
+      if (!holds(text)) throw new Error(`${JSON.stringify(text)} is not ${expected}`);
       return text;
     },
   };
@@ -107,13 +111,7 @@ export function textSetting(
 
 /** An IPv4 or IPv6 address to bind. */
 export function addressSetting(meaning: Meaning): Setting<string> {
-  return {
-    ...meaning,
-    parse: (text) => {
-      if (isIP(text) === 0) throw new Error(`${JSON.stringify(text)} is not an IP address`);
-      return text;
-    },
-  };
+  return checked(meaning, (text) => isIP(text) !== 0, 'an IP address');
 }
 
 /** The name of a namespace. */
@@ -190,13 +188,7 @@ export function portListSetting(meaning: Meaning): Setting<string> {
     const [from, to] = [Number(match?.[1]), Number(match?.[2] ?? match?.[1])];
     return from >= 1 && from <= to && to <= 65_535;
   };
-  return {
-    ...meaning,
-    parse: (text) => {
-      if (text.split(',').every(isRange)) return text;
-      throw new Error(`${JSON.stringify(text)} is not a list of ports such as 80,443,8000-8100`);
-    },
-  };
+  return checked(meaning, (text) => text.split(',').every(isRange), 'a list of ports such as 80,443,8000-8100');
 }
 
 export function booleanSetting(meaning: Meaning): Setting<boolean> {

@@ -164,10 +164,21 @@ function serviceAccountSetting(meaning: { help: string; default: string }): Sett
 
 export type OperatorSettings = SettingValues<typeof operatorSettingTable>;
 
-/** What the operator's settings say about the objects of agents and query server, as the renderer takes it. */
-export function platformInput(settings: OperatorSettings): PlatformInput {
+/** The settings that `svc install` has, too. */
+type SharedSettings = Omit<
+  OperatorSettings,
+  | 'bindAddress'
+  | 'metricsPort'
+  | 'apiServerCidrs'
+  | 'leaderElect'
+  | 'shutdownQuiet'
+  | 'otlpEndpoint'
+  | `admission${string}`
+>;
+
+/** The inputs of the renderers that come from the shared settings. */
+export function sharedInput(settings: SharedSettings) {
   return {
-    ...platformDefaults,
     namespace: settings.namespace,
     svcImage: settings.svcImage,
     instrumentImage: settings.instrumentImage,
@@ -176,7 +187,6 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     instrumentPrivileges: settings.instrumentPrivileges,
     ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
     imagePullSecrets: settings.imagePullSecrets,
-    apiServerCidrs: settings.apiServerCidrs,
     collector: settings.collector,
     instrumentPorts: settings.obiInstrumentPorts,
     allowExtraConfig: settings.allowExtraConfig,
@@ -185,4 +195,9 @@ export function platformInput(settings: OperatorSettings): PlatformInput {
     query: queryOptions(settings),
     logLevel: settings.logLevel,
   };
+}
+
+/** What the operator's settings say about the objects of agents and query server, as the renderer takes it. */
+export function platformInput(settings: OperatorSettings): PlatformInput {
+  return { ...platformDefaults, ...sharedInput(settings), apiServerCidrs: settings.apiServerCidrs };
 }

@@ -3,8 +3,8 @@ import { renderControllerRbac } from './rights/controller-rbac.ts';
 import type { ControllerInput } from './input.ts';
 import { names, ports, selectorLabels } from './names.ts';
 import { renderControllerNetworkPolicies } from './network-policy.ts';
-import { disruptionBudget, objectOf, ofComponent } from './objects.ts';
-import { fromField, lifeProbes, podMetadata, replicatedPod, restrictedContainer } from './pod-security.ts';
+import { containerPorts, disruptionBudget, objectOf, ofComponent, servicePorts } from './objects.ts';
+import { deploymentSpec, fromField, lifeProbes, replicatedPod, restrictedContainer } from './pod-security.ts';
 import { queryOptionFlags } from './query-options.ts';
 import { nodeMemoryEnv } from './node-memory.ts';
 import { renderUserRbac } from './rights/user-rbac.ts';
@@ -40,58 +40,50 @@ export function renderNamespace(name: string): KubeObject {
 function renderControllerDeployment(input: ControllerInput): KubeObject {
   const labels = selectorLabels('controller');
   return objectOf('Deployment', ofComponent('controller', input.namespace), {
-    spec: {
-      replicas: input.replicas,
-      selector: { matchLabels: labels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: {
-        metadata: podMetadata(labels),
-        spec: {
-          ...replicatedPod(names.controller, labels, input.imagePullSecrets),
-          containers: [
-            {
-              name: 'controller',
-              image: input.svcImage,
-              ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
-              args: [
-                'operator',
-                '--namespace=$(POD_NAMESPACE)',
-                '--bind-address=0.0.0.0',
-                `--metrics-port=${ports.controllerMetrics}`,
-                `--svc-image=${input.svcImage}`,
-                `--instrument-image=${input.instrumentImage}`,
-                ...(input.instrumentVersion === undefined ? [] : [`--instrument-version=${input.instrumentVersion}`]),
-                ...(input.instrumentProgram === undefined ? [] : [`--instrument-program=${input.instrumentProgram}`]),
-                ...(input.instrumentPrivileges === undefined || input.instrumentPrivileges === 'capabilities'
-                  ? []
-                  : [`--instrument-privileges=${input.instrumentPrivileges}`]),
-                ...(input.imagePullPolicy === undefined ? [] : [`--image-pull-policy=${input.imagePullPolicy}`]),
-                ...(input.imagePullSecrets?.length ? [`--image-pull-secrets=${input.imagePullSecrets.join(',')}`] : []),
-                `--query-replicas=${input.queryReplicas}`,
-                `--collector=${input.collector.namespace}/${input.collector.name}`,
-                `--custom-metrics=${input.customMetrics}`,
-                ...(input.externalMetrics === 'off' ? [] : [`--external-metrics=${input.externalMetrics}`]),
-                ...queryOptionFlags(input.query),
-                `--allow-extra-config=${input.allowExtraConfig}`,
-                '--leader-elect=true',
-                `--obi-instrument-ports=${input.instrumentPorts}`,
-                `--agent-data-host-path=${input.agentDataHostPath}`,
-                `--log-level=${input.logLevel}`,
-              ],
-              env: [
-                fromField('POD_NAMESPACE', 'metadata.namespace'),
-                fromField('POD_NAME', 'metadata.name'),
-                ...nodeMemoryEnv('controller'),
-              ],
-              ports: [{ name: 'metrics', containerPort: ports.controllerMetrics, protocol: 'TCP' }],
-              ...lifeProbes('metrics', { path: '/readyz', port: 'metrics' }),
-              resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-              securityContext: restrictedContainer,
-            },
+    spec: deploymentSpec(input.replicas, labels, {
+      ...replicatedPod(names.controller, labels, input.imagePullSecrets),
+      containers: [
+        {
+          name: 'controller',
+          image: input.svcImage,
+          ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
+          args: [
+            'operator',
+            '--namespace=$(POD_NAMESPACE)',
+            '--bind-address=0.0.0.0',
+            `--metrics-port=${ports.controllerMetrics}`,
+            `--svc-image=${input.svcImage}`,
+            `--instrument-image=${input.instrumentImage}`,
+            ...(input.instrumentVersion === undefined ? [] : [`--instrument-version=${input.instrumentVersion}`]),
+            ...(input.instrumentProgram === undefined ? [] : [`--instrument-program=${input.instrumentProgram}`]),
+            ...(input.instrumentPrivileges === undefined || input.instrumentPrivileges === 'capabilities'
+              ? []
+              : [`--instrument-privileges=${input.instrumentPrivileges}`]),
+            ...(input.imagePullPolicy === undefined ? [] : [`--image-pull-policy=${input.imagePullPolicy}`]),
+            ...(input.imagePullSecrets?.length ? [`--image-pull-secrets=${input.imagePullSecrets.join(',')}`] : []),
+            `--query-replicas=${input.queryReplicas}`,
+            `--collector=${input.collector.namespace}/${input.collector.name}`,
+            `--custom-metrics=${input.customMetrics}`,
+            ...(input.externalMetrics === 'off' ? [] : [`--external-metrics=${input.externalMetrics}`]),
+            ...queryOptionFlags(input.query),
+            `--allow-extra-config=${input.allowExtraConfig}`,
+            '--leader-elect=true',
+            `--obi-instrument-ports=${input.instrumentPorts}`,
+            `--agent-data-host-path=${input.agentDataHostPath}`,
+            `--log-level=${input.logLevel}`,
           ],
+          env: [
+            fromField('POD_NAMESPACE', 'metadata.namespace'),
+            fromField('POD_NAME', 'metadata.name'),
+            ...nodeMemoryEnv('controller'),
+          ],
+          ports: containerPorts({ metrics: ports.controllerMetrics }),
+          ...lifeProbes('metrics', { path: '/readyz', port: 'metrics' }),
+          resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+          securityContext: restrictedContainer,
         },
-      },
-    },
+      ],
+    }),
   });
 }
 
@@ -101,7 +93,7 @@ function renderControllerService(input: ControllerInput): KubeObject {
     spec: {
       type: 'ClusterIP',
       selector: selectorLabels('controller'),
-      ports: [{ name: 'metrics', port: ports.controllerMetrics, protocol: 'TCP', targetPort: 'metrics' }],
+      ports: servicePorts({ metrics: ports.controllerMetrics }),
     },
   });
 }

@@ -29,8 +29,8 @@ export const customMetricsModes: readonly CustomMetricsMode[] = ['auto', 'force'
 /** Default of `customMetrics`. */
 export const defaultCustomMetricsMode: CustomMetricsMode = 'auto';
 
-/** The inputs of the objects of agents and query server. */
-export interface PlatformInput {
+/** The inputs that the operator's own installation and the objects of agents and query server share. */
+interface CommonInput {
   /** The operator's own namespace; every namespaced object is created there. */
   namespace: string;
   /** Image of agent and query. */
@@ -49,19 +49,23 @@ export interface PlatformInput {
   imagePullSecrets?: readonly string[];
   /** Ports that are captured while no policy exists, e.g. `80,443,8080,8443`. */
   instrumentPorts: string;
-  /** Whether policies may add further keys to the instrument's file. Default: no. */
-  allowExtraConfig?: boolean;
   /** Folder on the node for the agent's store; empty means an emptyDir that ends with the pod. */
   agentDataHostPath: string;
   logLevel: LogLevel;
+  /** The managed collector: it is authorised to scrape, and its namespace may reach the scrape port. */
+  collector: ServiceAccountRef;
+}
+
+/** The inputs of the objects of agents and query server. */
+export interface PlatformInput extends CommonInput {
+  /** Whether policies may add further keys to the instrument's file. Default: no. */
+  allowExtraConfig?: boolean;
   /** True when flows are captured: the instrument then needs the host's network, and NET_ADMIN for traffic control. */
   hostNetwork: boolean;
   /** Agent pods that may be replaced at a time, a number or a percentage. */
   agentMaxUnavailable: number | string;
   /** Replicas of svc-query; undefined leaves the field to an autoscaler. */
   queryReplicas?: number;
-  /** The managed collector: it is authorised to scrape, and its namespace may reach the scrape port. */
-  collector: ServiceAccountRef;
   /** The certificates that clients of our servers trust, PEM; published as a ConfigMap. Undefined before any exist. */
   caBundle?: string;
   /**
@@ -78,18 +82,22 @@ export interface PlatformInput {
   monitors?: { pod: boolean; service: boolean };
 }
 
-/** Default settings of every installation; the operator's flags replace them one by one. */
-export const platformDefaults: PlatformInput = {
+const commonDefaults: CommonInput = {
   namespace: 'svc-system',
   svcImage: 'svc-operator:0.1.0',
   instrumentImage: 'otel/ebpf-instrument:v0.10.0',
   instrumentPorts: '80,443,8080,8443',
   agentDataHostPath: '/var/lib/svc-agent',
   logLevel: 'info',
+  collector: { namespace: 'gmp-system', name: 'collector' },
+};
+
+/** Default settings of every installation; the operator's flags replace them one by one. */
+export const platformDefaults: PlatformInput = {
+  ...commonDefaults,
   hostNetwork: false,
   agentMaxUnavailable: '10%',
   queryReplicas: 2,
-  collector: { namespace: 'gmp-system', name: 'collector' },
 };
 
 /** The inputs of one minter. */
@@ -104,21 +112,7 @@ export interface MinterInput {
 }
 
 /** The inputs of the operator's own installation. */
-export interface ControllerInput extends Pick<
-  PlatformInput,
-  | 'namespace'
-  | 'svcImage'
-  | 'instrumentImage'
-  | 'instrumentVersion'
-  | 'instrumentProgram'
-  | 'instrumentPrivileges'
-  | 'imagePullPolicy'
-  | 'imagePullSecrets'
-  | 'instrumentPorts'
-  | 'agentDataHostPath'
-  | 'logLevel'
-  | 'collector'
-> {
+export interface ControllerInput extends CommonInput {
   /** One is the leader, the others stand by. */
   replicas: number;
   queryReplicas: number;
@@ -130,17 +124,11 @@ export interface ControllerInput extends Pick<
 }
 
 export const controllerDefaults: ControllerInput = {
-  namespace: platformDefaults.namespace,
-  svcImage: platformDefaults.svcImage,
-  instrumentImage: platformDefaults.instrumentImage,
-  instrumentPorts: platformDefaults.instrumentPorts,
-  agentDataHostPath: platformDefaults.agentDataHostPath,
-  logLevel: 'info',
+  ...commonDefaults,
   replicas: 2,
   queryReplicas: 2,
   customMetrics: defaultCustomMetricsMode,
   externalMetrics: 'off',
   query: {},
   allowExtraConfig: false,
-  collector: platformDefaults.collector,
 };

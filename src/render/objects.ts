@@ -58,6 +58,20 @@ export function objectOf(kind: RenderedKind, id: Identity, body: Record<string, 
   };
 }
 
+/** Ports by name. */
+type NamedPorts = Readonly<Record<string, number>>;
+
+/** The ports of a container. */
+export const containerPorts = (named: NamedPorts) =>
+  Object.entries(named).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' }));
+
+/** The ports of a Service: each leads to the container's port of the same name. */
+export const servicePorts = (named: NamedPorts) =>
+  Object.entries(named).map(([name, port]) => ({
+    ...{ name, port, protocol: 'TCP', targetPort: name },
+    ...(name === 'https' ? { appProtocol: 'https' } : {}),
+  }));
+
 /**
  * Keeps a replica up while nodes are drained. A single replica has no budget, because the budget would prevent draining
  * the node.

@@ -83,6 +83,21 @@ export function apartFromEachOther(labels: Record<string, string>) {
   };
 }
 
+/** The spec of a Deployment. During an update a new pod is ready before an old one ends. */
+export function deploymentSpec(
+  replicas: number | undefined,
+  labels: Record<string, string>,
+  pod: object,
+  annotations: Record<string, string> = {},
+) {
+  return {
+    ...(replicas === undefined ? {} : { replicas }),
+    selector: { matchLabels: labels },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
+    template: { metadata: podMetadata(labels, annotations), spec: pod },
+  };
+}
+
 /** What the pods of the operator and of the query server have in common: API access, Linux, replicas kept apart. */
 export function replicatedPod(
   account: string,

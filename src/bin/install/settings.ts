@@ -7,10 +7,9 @@ import {
   type SettingTable,
   type SettingValues,
 } from '../../base/settings.ts';
-import { operatorSettingTable as operator } from '../../controllers/operator-settings.ts';
+import { operatorSettingTable as operator, sharedInput } from '../../controllers/operator-settings.ts';
 import {
   controllerDefaults,
-  queryOptions,
   queryOptionTable,
   type InstallationInput,
   type MinterInstallation,
@@ -179,24 +178,10 @@ export function installationInput(
 ): InstallationInput {
   return {
     controller: {
-      namespace: settings.namespace,
-      svcImage: settings.svcImage,
-      instrumentImage: settings.instrumentImage,
-      ...(settings.instrumentVersion === '' ? {} : { instrumentVersion: settings.instrumentVersion }),
-      ...(settings.instrumentProgram === '' ? {} : { instrumentProgram: settings.instrumentProgram }),
-      instrumentPrivileges: settings.instrumentPrivileges,
-      ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
-      ...(settings.imagePullSecrets.length > 0 ? { imagePullSecrets: settings.imagePullSecrets } : {}),
-      instrumentPorts: settings.obiInstrumentPorts,
-      agentDataHostPath: settings.agentDataHostPath,
-      logLevel: settings.logLevel,
+      ...sharedInput(settings),
       replicas: settings.replicas,
-      queryReplicas: settings.queryReplicas,
       customMetrics: settings.customMetrics,
       externalMetrics: settings.externalMetrics,
-      query: queryOptions(settings),
-      allowExtraConfig: settings.allowExtraConfig,
-      collector: settings.collector,
     },
     ...(minter ? { minter } : {}),
     ...(settings.minterNamespaces.length > 0 ? { minterNamespaces: settings.minterNamespaces } : {}),

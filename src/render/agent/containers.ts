@@ -1,5 +1,6 @@
 import { platformDefaults, type PlatformInput } from '../input.ts';
 import { nonRootId, ports } from '../names.ts';
+import { containerPorts } from '../objects.ts';
 import { nodeMemoryEnv } from '../node-memory.ts';
 import { loopbackExempt } from '../query-options.ts';
 import { fromField, lifeProbes, restrictedContainer } from '../pod-security.ts';
@@ -11,6 +12,14 @@ export function instrumentVersion(input: PlatformInput): string {
   const tag = /:([^/:@]+)(@.*)?$/.exec(input.instrumentImage)?.[1];
   return tag !== undefined && /^v?[0-9]+\.[0-9]+/.test(tag) ? tag : 'v0.10.0';
 }
+
+/** The agent's ports, which the Service names too. */
+export const agentPorts = {
+  scrape: ports.scrape,
+  'remote-read': ports.remoteRead,
+  'span-stream': ports.spanStream,
+  'capture-config': ports.captureConfig,
+} as const;
 
 /** Flags that the init step and the agent share, so that both write the same first file. */
 function sharedFlags(input: PlatformInput): string[] {
@@ -97,12 +106,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
       fromField('POD_NAMESPACE', 'metadata.namespace'),
       ...nodeMemoryEnv('agent'),
     ],
-    ports: [
-      { name: 'scrape', containerPort: ports.scrape, protocol: 'TCP' },
-      { name: 'remote-read', containerPort: ports.remoteRead, protocol: 'TCP' },
-      { name: 'span-stream', containerPort: ports.spanStream, protocol: 'TCP' },
-      { name: 'capture-config', containerPort: ports.captureConfig, protocol: 'TCP' },
-    ],
+    ports: containerPorts(agentPorts),
     ...lifeProbes('scrape', { path: '/readyz', port: 'scrape' }),
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1Gi' } },
     securityContext: restrictedContainer,

@@ -1,10 +1,10 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { agentContainer, initConfigContainer } from './containers.ts';
+import { agentContainer, agentPorts, initConfigContainer } from './containers.ts';
 import { instrumentContainer } from './instrument.ts';
 import { agentVolumes } from './volumes.ts';
 import type { PlatformInput } from '../input.ts';
-import { names, ports, selectorLabels } from '../names.ts';
-import { objectOf, ofComponent } from '../objects.ts';
+import { names, selectorLabels } from '../names.ts';
+import { objectOf, ofComponent, servicePorts } from '../objects.ts';
 import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
 
 /**
@@ -69,12 +69,7 @@ export function renderAgentService(input: PlatformInput): KubeObject {
       clusterIP: 'None',
       publishNotReadyAddresses: true,
       selector: selectorLabels('agent'),
-      ports: [
-        { name: 'scrape', port: ports.scrape, protocol: 'TCP', targetPort: 'scrape' },
-        { name: 'remote-read', port: ports.remoteRead, protocol: 'TCP', targetPort: 'remote-read' },
-        { name: 'span-stream', port: ports.spanStream, protocol: 'TCP', targetPort: 'span-stream' },
-        { name: 'capture-config', port: ports.captureConfig, protocol: 'TCP', targetPort: 'capture-config' },
-      ],
+      ports: servicePorts(agentPorts),
     },
   });
 }

@@ -3,11 +3,12 @@ import type { MinterInput } from '../input.ts';
 import { declaredRepositories } from './rules.ts';
 import { minterNames, minterObject, minterUrl } from './names.ts';
 import { ports, selectorLabels } from '../names.ts';
+import { containerPorts, servicePorts } from '../objects.ts';
 import { nodeMemoryEnv } from '../node-memory.ts';
 import {
+  deploymentSpec,
   lifeProbes,
   keyFileMode,
-  podMetadata,
   restrictedContainer,
   sharedVolumes,
   spreadOverNodes,
@@ -56,52 +57,44 @@ export function renderMinterDeployment(input: MinterInput): KubeObject {
   const name = minterNames(input.minter);
   const labels = selectorLabels('minter', name.deployment);
   return minterObject('Deployment', input.minter, name.deployment, {
-    spec: {
-      replicas: spec.replicas,
-      selector: { matchLabels: labels },
-      strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
-      template: {
-        metadata: podMetadata(labels, input.appIdHash === undefined ? {} : { 'svc.dev/app-id-hash': input.appIdHash }),
-        spec: {
-          serviceAccountName: name.serviceAccount,
-          automountServiceAccountToken: false,
-          enableServiceLinks: false,
-          ...(spec.nodeSelector ? { nodeSelector: spec.nodeSelector } : {}),
-          ...(spec.tolerations ? { tolerations: spec.tolerations } : {}),
-          topologySpreadConstraints: spreadOverNodes(labels),
-          terminationGracePeriodSeconds: 30,
-          securityContext: sharedVolumes,
-          containers: [
-            {
-              name: 'minter',
-              image: spec.image,
-              ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
-              args: ['server', 'run'],
-              env: environment(input),
-              ports: [
-                { name: 'http', containerPort: ports.minter, protocol: 'TCP' },
-                { name: 'admin', containerPort: ports.minterAdmin, protocol: 'TCP' },
-              ],
-              ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
-              // When the minter cannot start, its last log lines are shown in the object's status.
-              terminationMessagePolicy: 'FallbackToLogsOnError',
-              resources: spec.resources,
-              securityContext: restrictedContainer,
-              volumeMounts: [
-                { name: 'rules', mountPath: `${configsDir}/${spec.vcs.org}`, readOnly: true },
-                ...(spec.tls ? [{ name: 'tls', mountPath: tlsDir, readOnly: true }] : []),
-              ],
-            },
-          ],
-          volumes: [
-            { name: 'rules', configMap: { name: name.rules, defaultMode: 0o444 } },
-            ...(spec.tls
-              ? [{ name: 'tls', secret: { secretName: spec.tls.secretName, defaultMode: keyFileMode } }]
-              : []),
-          ],
-        },
+    spec: deploymentSpec(
+      spec.replicas,
+      labels,
+      {
+        serviceAccountName: name.serviceAccount,
+        automountServiceAccountToken: false,
+        enableServiceLinks: false,
+        ...(spec.nodeSelector ? { nodeSelector: spec.nodeSelector } : {}),
+        ...(spec.tolerations ? { tolerations: spec.tolerations } : {}),
+        topologySpreadConstraints: spreadOverNodes(labels),
+        terminationGracePeriodSeconds: 30,
+        securityContext: sharedVolumes,
+        containers: [
+          {
+            name: 'minter',
+            image: spec.image,
+            ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
+            args: ['server', 'run'],
+            env: environment(input),
+            ports: containerPorts({ http: ports.minter, admin: ports.minterAdmin }),
+            ...lifeProbes('admin', { path: '/version', port: 'http', scheme: spec.tls ? 'HTTPS' : undefined }),
+            // When the minter cannot start, its last log lines are shown in the object's status.
+            terminationMessagePolicy: 'FallbackToLogsOnError',
+            resources: spec.resources,
+            securityContext: restrictedContainer,
+            volumeMounts: [
+              { name: 'rules', mountPath: `${configsDir}/${spec.vcs.org}`, readOnly: true },
+              ...(spec.tls ? [{ name: 'tls', mountPath: tlsDir, readOnly: true }] : []),
+            ],
+          },
+        ],
+        volumes: [
+          { name: 'rules', configMap: { name: name.rules, defaultMode: 0o444 } },
+          ...(spec.tls ? [{ name: 'tls', secret: { secretName: spec.tls.secretName, defaultMode: keyFileMode } }] : []),
+        ],
       },
-    },
+      input.appIdHash === undefined ? {} : { 'svc.dev/app-id-hash': input.appIdHash },
+    ),
   });
 }
 
@@ -112,7 +105,7 @@ export function renderMinterService(input: MinterInput): KubeObject {
     spec: {
       type: 'ClusterIP',
       selector: selectorLabels('minter', name.deployment),
-      ports: [{ name: 'http', port: ports.minter, protocol: 'TCP', targetPort: 'http' }],
+      ports: servicePorts({ http: ports.minter }),
     },
   });
 }
