@@ -7,7 +7,7 @@ import { completeWord } from './completion/scripts.ts';
 import { readSecret } from './read-secret.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
-import type { ToolIo, ValidateRulesOptions } from '../minter/index.ts';
+import type { ImportOptions, ToolIo, ValidateRulesOptions } from '../minter/index.ts';
 
 // Older installations write flags with one dash (`-key-ring x`): the second one is added.
 const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));
@@ -37,7 +37,7 @@ tools
   .option('--force', 'import although a version is enabled already: a rotation', false)
   .addOption(new Option('--skip-if-enabled', 'the default; kept for older scripts').hideHelp())
   .option('--dry-run', 'look and say, change nothing', false)
-  .action(async (options: ImportFlags) => {
+  .action(async (options: Omit<ImportOptions, 'privateKey'> & { privateKey?: string }) => {
     const { createKmsClient, importPrivateKey, loopbackEndpoint } = await import('../minter/index.ts');
     const endpoint = process.env['KMS_API_ENDPOINT'];
     const client = createKmsClient(endpoint ? loopbackEndpoint(endpoint) : undefined);
@@ -107,15 +107,4 @@ async function register(all: boolean): Promise<void> {
 function toolIo(): ToolIo {
   const text = (stream: NodeJS.WriteStream) => (line: string) => void stream.write(line);
   return { env: process.env, stdout: text(process.stdout), stderr: text(process.stderr), clock: systemClock };
-}
-
-interface ImportFlags {
-  projectId: string;
-  location: string;
-  keyRing: string;
-  key: string;
-  importJobPrefix: string;
-  privateKey?: string;
-  force: boolean;
-  dryRun: boolean;
 }

@@ -2,7 +2,8 @@ import { coreResources } from '../api/core-resources.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { KubeClient } from './client.ts';
 
-interface ReviewedUser {
+/** The owner of a bearer token, as TokenReview returns it. */
+export interface UserInfo {
   username: string;
   uid?: string;
   groups?: string[];
@@ -11,7 +12,7 @@ interface ReviewedUser {
 
 interface TokenStatus {
   authenticated?: boolean;
-  user?: ReviewedUser;
+  user?: UserInfo;
   audiences?: string[];
 }
 
@@ -37,7 +38,7 @@ export class ApiReviews {
   }
 
   /** The owner of a bearer token, or undefined when the token is not authenticated. */
-  async reviewToken(token: string, signal: AbortSignal): Promise<ReviewedUser | undefined> {
+  async reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined> {
     const audiences = await this.#audiences();
     const answer = await create(
       this.#client,
@@ -65,25 +66,25 @@ export class ApiReviews {
   }
 
   /** Whether the user may do `verb` on a non-resource path. */
-  mayAccessPath(user: ReviewedUser, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
+  mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean> {
     return this.#isAllowed(user, { nonResourceAttributes: { path, verb } }, signal);
   }
 
   /** Whether the user may get pods in the namespace; undefined: in all namespaces. */
-  mayReadPods(user: ReviewedUser, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+  mayReadPods(user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
     return this.mayAccessResource(user, { namespace, verb: 'get', resource: 'pods' }, signal);
   }
 
   /** Whether the user may access a resource; the attributes are those of `SubjectAccessReview`. */
   mayAccessResource(
-    user: ReviewedUser,
+    user: UserInfo,
     resourceAttributes: Readonly<Record<string, string | undefined>>,
     signal: AbortSignal,
   ): Promise<boolean> {
     return this.#isAllowed(user, { resourceAttributes }, signal);
   }
 
-  async #isAllowed(user: ReviewedUser, attributes: object, signal: AbortSignal): Promise<boolean> {
+  async #isAllowed(user: UserInfo, attributes: object, signal: AbortSignal): Promise<boolean> {
     const { username, uid, groups, extra } = user;
     const spec = { user: username, uid, groups, extra, ...attributes };
     const answer = await create(this.#client, coreResources.subjectAccessReviews, spec, signal);
@@ -112,7 +113,7 @@ export async function reviewTokenFor(
   audience: string,
   token: string,
   signal: AbortSignal,
-): Promise<ReviewedUser | undefined> {
+): Promise<UserInfo | undefined> {
   const answer = await create(client, coreResources.tokenReviews, { token, audiences: [audience] }, signal);
   const status = answer['status'] as TokenStatus | undefined;
   // Without audiences in the answer, the token is valid for the API server's own audience, not for this one. Source:

@@ -8,7 +8,7 @@ export { runMinterServer } from './run.ts';
 export { minterSettings } from './settings.ts';
 export { loopbackEndpoint, minterSettingTable } from './setting-table.ts';
 export { createKmsClient } from './sign/kms-client.ts';
-export { importPrivateKey } from './tools/import-private-key.ts';
+export { importPrivateKey, type ImportOptions } from './tools/import-private-key.ts';
 export { checkApp } from './tools/check-app.ts';
 export type { ToolIo } from './tools/tool-io.ts';
 export { validateRules, type ValidateRulesOptions } from './tools/validate-rules.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { canonicalJson } from '../base/canonical-json.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
-import type { UserInfo } from './token-auth.ts';
+import type { UserInfo } from '../kube/reviews.ts';
 
 /** The review that decides whether a user may read the pods of a namespace, or of all (`undefined`). */
 export interface PodReviews {

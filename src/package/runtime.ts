@@ -52,7 +52,7 @@ export type {
 export { webhookHandler, type WebhookOptions } from '../net/webhook/handler.ts';
 export { convert, type Converter, type Converters } from '../net/webhook/conversion.ts';
 export type { AdmissionRequest, AdmissionVerdict, Validator } from '../net/webhook/admission.ts';
-export type { UserInfo } from '../net/token-auth.ts';
+export type { UserInfo } from '../kube/reviews.ts';
 export type { HttpHandler } from '../net/http/door.ts';
 
 export { sleep, systemClock, type Clock } from '../base/clock.ts';

@@ -1,4 +1,4 @@
-import type { UserInfo } from '../net/token-auth.ts';
+import type { UserInfo } from '../kube/reviews.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { startQueryStage, type QueryStage } from '../testing/query/query-stage.ts';
 

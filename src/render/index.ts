@@ -11,16 +11,8 @@ export {
   instrumentPrivileges,
   platformDefaults,
 } from './input.ts';
-export type {
-  ControllerInput,
-  CustomMetricsMode,
-  LogLevel,
-  MinterInput,
-  PlatformInput,
-  PullPolicy,
-  ServiceAccountRef,
-} from './input.ts';
-export { customMetricsApiServices, customMetricsGroup, externalMetricsApiServices } from './custom-metrics.ts';
+export type { ControllerInput, CustomMetricsMode, PlatformInput, ServiceAccountRef } from './input.ts';
+export { customMetricsApiServices, externalMetricsApiServices } from './custom-metrics.ts';
 export { captureOptionTable } from './capture-options.ts';
 export { queryOptions, queryOptionTable } from './query-options.ts';
 export type { QueryOption, QueryOptions } from './query-options.ts';
@@ -30,25 +22,18 @@ export { controllerRights } from './rights/controller-rights.ts';
 export { partRights } from './rights/part-rights.ts';
 export type { Right } from './rights/rbac.ts';
 export { renderMinterRights } from './rights/controller-rbac.ts';
-export { appCredentialsSecret, names, nonRootId, objectLabels, ports, selectorLabels, selectorText } from './names.ts';
+export { appCredentialsSecret, names, objectLabels, ports, selectorLabels, selectorText } from './names.ts';
 export type { Component } from './names.ts';
 export { renderedKinds } from './objects.ts';
 export type { RenderedKind } from './objects.ts';
 export { withUserChanges } from './user-changes.ts';
-export { minterNames, minterUrl } from './minter/names.ts';
-export { catchAllKey, declaredRepositories, renderMinterRules } from './minter/rules.ts';
+export { minterUrl } from './minter/names.ts';
+export { declaredRepositories, renderMinterRules } from './minter/rules.ts';
 export { renderPlatform } from './platform.ts';
 export { renderMinter } from './minter/minter.ts';
-export { renderController, renderNamespace } from './controller.ts';
+export { renderController } from './controller.ts';
 export { renderInstallation } from './installation.ts';
 export type { InstallationInput, MinterInstallation } from './installation.ts';
 export { renderDataRemoval } from './data-removal.ts';
-export {
-  admissionPaths,
-  conversionPath,
-  renderAdmission,
-  renderConversion,
-  type AdmissionInput,
-  type AdmissionMode,
-  type WebhookAddress,
-} from './admission.ts';
+export { admissionPaths, conversionPath, renderAdmission, renderConversion } from './admission.ts';
+export type { AdmissionMode } from './admission.ts';

@@ -15,14 +15,7 @@ export type {
 } from './cluster-traffic-policy.ts';
 export { minterDeploymentKind } from './minter-deployment.ts';
 export type { MinterDeployment, MinterDeploymentSpec, MinterDeploymentStatus } from './minter-deployment.ts';
-export {
-  familyNames,
-  monitorSettingLeaves,
-  namingLabelFault,
-  namingLabels,
-  protocolNames,
-  workloadKinds,
-} from './traffic-fields.ts';
-export type { MetricFamily, MonitorSettings, PortRange, Protocol, WorkloadKind } from './traffic-fields.ts';
+export { familyNames, monitorSettingLeaves, namingLabelFault, namingLabels, protocolNames } from './traffic-fields.ts';
+export type { MetricFamily, MonitorSettings, Protocol, WorkloadKind } from './traffic-fields.ts';
 export { builtinQueryParams } from './query-params.ts';
 export type { Exclusion } from './policy-scope.ts';

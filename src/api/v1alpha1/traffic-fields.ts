@@ -45,7 +45,6 @@ export const portRange = object(
   },
   rules({ rule: '!has(self.endPort) || self.endPort >= self.port', message: 'endPort must not be below port' }),
 );
-export type PortRange = Static<typeof portRange>;
 
 export const signals = object('Which signals are kept. Both are, unless switched off.', {
   metrics: optional(choice('Metrics of the captured requests.', ['Enabled', 'Disabled'])),

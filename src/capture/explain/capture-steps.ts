@@ -1,6 +1,7 @@
+import type { ExplainStep } from '../../api/page/types.ts';
 import type { PodView } from '../compile/select/pod-view.ts';
 import { holdsPort } from '../ports.ts';
-import { no, note, unknown, yes, type Step } from './step.ts';
+import { no, note, unknown, yes } from './step.ts';
 
 /** A port that a pod declares; its processes may listen on other ports too. */
 export interface DeclaredPort {
@@ -34,7 +35,7 @@ export function captureSteps(
   declared: readonly DeclaredPort[],
   silenced: ReadonlyMap<string, string>,
   hasData: boolean,
-): Step[] {
+): ExplainStep[] {
   return [
     policyStep(view),
     exclusionStep(view),
@@ -44,7 +45,7 @@ export function captureSteps(
   ];
 }
 
-function policyStep({ policies, otherPolicies, pausedBy }: PodView): Step {
+function policyStep({ policies, otherPolicies, pausedBy }: PodView): ExplainStep {
   const asks = 'policy';
   const others = otherPolicies.map(({ name, why }) => `${name}: ${why}`).join('; ');
   const rest = others === '' ? '' : ` (not ${others})`;
@@ -61,7 +62,7 @@ function policyStep({ policies, otherPolicies, pausedBy }: PodView): Step {
   return yes(asks, `${strongest} is the strongest${below}${rest}`);
 }
 
-function exclusionStep({ exclusions }: PodView): Step {
+function exclusionStep({ exclusions }: PodView): ExplainStep {
   const asks = 'not excluded';
   const whole = exclusions.find(({ ports, executables }) => ports === undefined && executables === undefined);
   if (whole) {
@@ -79,7 +80,7 @@ function exclusionStep({ exclusions }: PodView): Step {
   return note(asks, parts.join('; '));
 }
 
-function selectionStep({ monitors, otherMonitors, base }: PodView): Step {
+function selectionStep({ monitors, otherMonitors, base }: PodView): ExplainStep {
   const asks = 'selected';
   if (monitors.length > 0) {
     const [strongest, ...weaker] = monitors;
@@ -102,7 +103,11 @@ function selectionStep({ monitors, otherMonitors, base }: PodView): Step {
   );
 }
 
-function portStep({ ports, monitors, base }: PodView, declared: readonly DeclaredPort[], hasData: boolean): Step {
+function portStep(
+  { ports, monitors, base }: PodView,
+  declared: readonly DeclaredPort[],
+  hasData: boolean,
+): ExplainStep {
   const asks = 'port';
   if (ports === null) return yes(asks, 'any port is captured');
   if (ports === '') return unknown(asks, 'no port is captured: see above');
@@ -122,7 +127,7 @@ function portStep({ ports, monitors, base }: PodView, declared: readonly Declare
   return missing.length === declared.length && !hasData ? no(asks, fact, way) : note(asks, fact, way);
 }
 
-function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<string, string>): Step {
+function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<string, string>): ExplainStep {
   const asks = 'signals';
   const of = (path: string) => settings.find((setting) => setting.path === path);
   const off = ['signals.metrics', 'signals.spans'].map(of).filter((setting) => setting?.value === 'Disabled');

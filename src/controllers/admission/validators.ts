@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { monitorFinding, orphanedMonitors, policyFinding, type CaptureObjects } from '../../capture/index.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import { faultText, faultyMetrics } from '../traffic-status/metric-conditions.ts';
 import type { AdmissionRequest, AdmissionVerdict, Validator } from '../../net/webhook/admission.ts';
 

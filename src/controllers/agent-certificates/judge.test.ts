@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { createCa, issueLeaf, signLeaf } from '../../net/ca.ts';
 import { createCertificateRequest } from '../../net/certificate-request.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import { agentNames, agentRenewalReason, agentRenewalTime, judgeOffer, type AgentToCertify } from './judge.ts';
 
 const agent: AgentToCertify = { namespace: 'svc-system', pod: 'svc-agent-x', uid: 'u-1', node: 'node-a' };

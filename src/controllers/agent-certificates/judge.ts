@@ -4,7 +4,7 @@ import { sha256Hex } from '../../base/canonical-json.ts';
 import type { CertificateOffer } from '../../capture/index.ts';
 import { leafRenewalReason, renewalTime, type KeyPairPem, type LeafNames } from '../../net/ca.ts';
 import { readCertificateRequest } from '../../net/certificate-request.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import { names } from '../../render/index.ts';
 
 /** The pod of the agent, as the API server reports it. */

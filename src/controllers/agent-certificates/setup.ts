@@ -6,7 +6,7 @@ import { metricsOn } from '../../base/metric-set.ts';
 import { CertificateClient } from '../../capture/index.ts';
 import { coreResources, reviewTokenFor } from '../../kube/index.ts';
 import { signLeaf } from '../../net/ca.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import { names } from '../../render/index.ts';
 import {
   allOf,

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
-import type { UserInfo } from '../token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 
 /** The part of an `AdmissionReview` request (admission.k8s.io/v1) that a validator reads. */
 export interface AdmissionRequest {

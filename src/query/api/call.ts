@@ -4,7 +4,7 @@ import type { MemoryAccount } from '../../base/memory-pool.ts';
 import type { NamedLabels } from '../../capture/index.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import type { AgentClocks } from '../agents/agent-clocks.ts';
 import type { AddressIndex } from '../addresses/address-index.ts';
 import type { ActiveQueries } from '../log/active-queries.ts';

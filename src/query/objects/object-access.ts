@@ -1,7 +1,7 @@
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/namespace-access.ts';
-import type { UserInfo } from '../../net/token-auth.ts';
+import type { UserInfo } from '../../kube/reviews.ts';
 import type { WatchedKind } from './watch-objects.ts';
 
 /** The review that authorizes access to objects. */

@@ -1,6 +1,7 @@
+import type { ExplainStep } from '../../../api/page/types.ts';
 import type { KubeObject } from '../../../api/meta.ts';
 import { trafficMonitorConditions, type TrafficMonitor } from '../../../api/v1alpha1/index.ts';
-import { no, note, unknown, yes, type Step } from '../../../capture/explain/index.ts';
+import { no, note, unknown, yes } from '../../../capture/explain/index.ts';
 import { matchPods, podMismatch, silencedMonitors, type MonitorOutcome } from '../../../capture/index.ts';
 import { itemsOf } from '../cluster/view.ts';
 import { ways, nodeWayOut } from '../status/hints.ts';
@@ -8,7 +9,7 @@ import { isGood } from '../status/readiness.ts';
 import type { Known } from './explain-pod.ts';
 
 /** Why a monitor captures or does not: its own conditions, step by step. Pods are explained one by one. Pure. */
-export function monitorSteps(monitor: TrafficMonitor & KubeObject, all: Known): Step[] {
+export function monitorSteps(monitor: TrafficMonitor & KubeObject, all: Known): ExplainStep[] {
   const path = `${monitor.metadata.namespace}/${monitor.metadata.name}`;
   const outcome = all.compiled?.monitors.get(path);
   return [
@@ -31,7 +32,7 @@ export function podsOfMonitor(monitor: TrafficMonitor & KubeObject, all: Known):
   return matchPods(monitor.spec, own).map(({ name }) => name);
 }
 
-function observedStep({ metadata, status }: TrafficMonitor): Step {
+function observedStep({ metadata, status }: TrafficMonitor): ExplainStep {
   const [generation, observed] = [metadata.generation ?? 0, status?.observedGeneration ?? 0];
   if (observed >= generation) return yes('judged', `generation ${generation}`);
   return no(
@@ -41,14 +42,14 @@ function observedStep({ metadata, status }: TrafficMonitor): Step {
   );
 }
 
-function acceptedStep({ accepted, inForce }: MonitorOutcome): Step {
+function acceptedStep({ accepted, inForce }: MonitorOutcome): ExplainStep {
   if (accepted.ok)
     return accepted.message === '' ? yes('accepted', 'the spec is accepted') : note('accepted', accepted.message);
   const still = inForce ? '; the last accepted spec stays in force' : '; nothing of it is in force';
   return no('accepted', `${accepted.reason}: ${accepted.message}${still}`, ways[accepted.reason] ?? 'correct the spec');
 }
 
-function activeStep({ suspended, pausedBy, inForce }: MonitorOutcome): Step {
+function activeStep({ suspended, pausedBy, inForce }: MonitorOutcome): ExplainStep {
   if (suspended) return no('active', 'spec.suspend is true', 'set suspend: false');
   if (pausedBy)
     return no(
@@ -59,7 +60,11 @@ function activeStep({ suspended, pausedBy, inForce }: MonitorOutcome): Step {
   return yes('active', inForce?.mode === 'Exclude' ? 'it excludes what it selects' : 'neither suspended nor paused');
 }
 
-function matchStep(monitor: TrafficMonitor, { matchedPods, nodes }: MonitorOutcome, { input, view }: Known): Step {
+function matchStep(
+  monitor: TrafficMonitor,
+  { matchedPods, nodes }: MonitorOutcome,
+  { input, view }: Known,
+): ExplainStep {
   const asks = 'pods';
   if (view.pods.fault !== undefined) return unknown(asks, view.pods.fault);
   if (matchedPods > 0) return yes(asks, `${matchedPods} pods on ${nodes.length} nodes`);
@@ -75,7 +80,7 @@ function matchStep(monitor: TrafficMonitor, { matchedPods, nodes }: MonitorOutco
   );
 }
 
-function policyStep({ policyRefs, overriddenFields }: MonitorOutcome, path: string, { input }: Known): Step {
+function policyStep({ policyRefs, overriddenFields }: MonitorOutcome, path: string, { input }: Known): ExplainStep {
   const silenced = silencedMonitors(input).get(path);
   if (silenced)
     return no(
@@ -110,7 +115,7 @@ const questions: Readonly<Record<string, string>> = {
   Exporting: 'exports',
 };
 
-function conditionStep({ status }: TrafficMonitor, type: string): Step[] {
+function conditionStep({ status }: TrafficMonitor, type: string): ExplainStep[] {
   const condition = status?.conditions?.find((c) => c.type === type);
   if (!condition) return [];
   const asks = questions[type] ?? type;

@@ -1,13 +1,5 @@
-import {
-  captureSteps,
-  declaredPorts,
-  firstNo,
-  no,
-  note,
-  unknown,
-  yes,
-  type Step,
-} from '../../../capture/explain/index.ts';
+import type { ExplainStep } from '../../../api/page/types.ts';
+import { captureSteps, declaredPorts, firstNo, no, note, unknown, yes } from '../../../capture/explain/index.ts';
 import {
   compile,
   podView,
@@ -51,7 +43,7 @@ export interface PodExplanation {
   readonly node: string | null;
   /** True when no step says no, and there is data. */
   readonly captured: boolean;
-  readonly steps: readonly Step[];
+  readonly steps: readonly ExplainStep[];
   readonly settings: readonly PodSetting[];
   readonly series: readonly SeriesCount[];
 }
@@ -102,7 +94,7 @@ function unreadOf({ policies, monitors, nodes, namespaces }: ClusterView): strin
 }
 
 /** The steps; those whose answer depends on a list that could not be read become unknown. */
-function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterView): Step[] {
+function sureSteps(steps: readonly ExplainStep[], { monitors }: PodView, view: ClusterView): ExplainStep[] {
   const fault = unreadOf(view);
   if (fault === undefined) return [...steps];
   return steps.map((step) => {
@@ -114,14 +106,14 @@ function sureSteps(steps: readonly Step[], { monitors }: PodView, view: ClusterV
   });
 }
 
-function podStep(pod: PodWithStatus): Step {
+function podStep(pod: PodWithStatus): ExplainStep {
   const phase = pod.status?.phase ?? 'Unknown';
   const where = `on ${pod.spec?.nodeName}`;
   if (phase === 'Running') return yes('pod', `runs ${where}`);
   return note('pod', `is ${phase} ${where}`, 'processes are found once they run');
 }
 
-function conflictStep({ monitors }: PodView, { compiled }: Known): Step {
+function conflictStep({ monitors }: PodView, { compiled }: Known): ExplainStep {
   const asks = 'conflicts';
   if (!compiled) return unknown(asks, 'not everything that monitors are compiled from could be read');
   const rows = monitors.flatMap(({ path }) =>
@@ -134,7 +126,7 @@ function conflictStep({ monitors }: PodView, { compiled }: Known): Step {
     : note(asks, rows.join('; '), 'nothing to do, if this is intended');
 }
 
-function limitStep({ monitors }: PodView, { view }: Known): Step {
+function limitStep({ monitors }: PodView, { view }: Known): ExplainStep {
   const asks = 'limits';
   const paths = new Set(monitors.map(({ path }) => path));
   const held = itemsOf(view.monitors).flatMap(({ metadata, status }) => {
@@ -146,7 +138,7 @@ function limitStep({ monitors }: PodView, { view }: Known): Step {
   return note(asks, held.join('; '), 'raise limits of the monitor or the policy, or drop labels');
 }
 
-function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view }: Known): Step {
+function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view }: Known): ExplainStep {
   const asks = 'data';
   if (facts.fault !== undefined) return unknown(asks, `the query server could not be asked: ${facts.fault}`);
   const flows = seriesCounts(flowsOf(facts.series, pod.namespace, ownerName(pod)));

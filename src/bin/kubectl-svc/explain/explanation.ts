@@ -1,4 +1,5 @@
-import { firstNo, no, unknown, yes, type Step } from '../../../capture/explain/index.ts';
+import type { ExplainStep } from '../../../api/page/types.ts';
+import { firstNo, no, unknown, yes } from '../../../capture/explain/index.ts';
 import { commonSettings, workloadName, type PodSetting } from '../../../capture/index.ts';
 import { podFacts } from '../../../controllers/capture/facts.ts';
 import type { PodWithStatus } from '../cluster/pod-fault.ts';
@@ -15,7 +16,7 @@ export interface Explanation {
   /** True when no step of the object or of its pods says no. */
   readonly well: boolean;
   /** Steps of the object itself; those of its pods are in `pods`. */
-  readonly steps: readonly Step[];
+  readonly steps: readonly ExplainStep[];
   readonly pods: readonly PodExplanation[];
   /** The settings, if they are the same for all pods; otherwise see the pods. */
   readonly settings: readonly PodSetting[];
@@ -78,14 +79,14 @@ function targetText(target: Target, namespace: string): string {
   return `${kind}/${target.name} in namespace ${namespace}`;
 }
 
-function ownSteps(target: Target, namespace: string, all: Known): Step[] {
+function ownSteps(target: Target, namespace: string, all: Known): ExplainStep[] {
   if (target.type === 'monitor') return monitorSteps(findMonitor(all, namespace, target.name)!, all);
   if (target.type !== 'node') return [];
   return [...objectSteps(target.name, all), ...nodeSteps({ ...all, node: target.name })];
 }
 
 /** What policies and monitors ask of a node. */
-function objectSteps(node: string, { compiled }: Known): Step[] {
+function objectSteps(node: string, { compiled }: Known): ExplainStep[] {
   if (!compiled) {
     const fact = 'not everything that a node’s config is compiled from could be read';
     return [unknown('policy', fact), unknown('monitors', fact)];

@@ -1,6 +1,7 @@
+import type { ExplainStep } from '../../../api/page/types.ts';
 import type { Condition } from '../../../api/meta.ts';
 import { holds } from '../../../api/statuses.ts';
-import { no, note, unknown, yes, type Step } from '../../../capture/explain/index.ts';
+import { no, note, unknown, yes } from '../../../capture/explain/index.ts';
 import type { CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { findCondition } from '../../../runtime/index.ts';
@@ -25,11 +26,11 @@ export interface NodeInput {
 }
 
 /** The steps of an explanation that concern one node: node, agent, config, kernel and attached. Pure. */
-export function nodeSteps(input: NodeInput): Step[] {
+export function nodeSteps(input: NodeInput): ExplainStep[] {
   return [nodeStep(input), agentStep(input), configStep(input), kernelStep(input), ...obstacleSteps(input)];
 }
 
-function nodeStep({ view, node }: NodeInput): Step {
+function nodeStep({ view, node }: NodeInput): ExplainStep {
   const asks = 'node';
   if (view.nodes.fault !== undefined) return unknown(asks, view.nodes.fault);
   const object = named(view.nodes, node);
@@ -39,7 +40,7 @@ function nodeStep({ view, node }: NodeInput): Step {
   return yes(asks, `${node} is Ready`);
 }
 
-function agentStep({ view, node }: NodeInput): Step {
+function agentStep({ view, node }: NodeInput): ExplainStep {
   const asks = 'agent';
   if (view.ownPods.fault !== undefined) return unknown(asks, view.ownPods.fault);
   const pods = podsOf(view, 'agent').filter((pod) => pod.spec?.nodeName === node);
@@ -71,7 +72,7 @@ function agentStep({ view, node }: NodeInput): Step {
  * Whether the wanted config is in force: from the agent's own metrics if the query server has them, else from the
  * statuses.
  */
-function configStep(input: NodeInput): Step {
+function configStep(input: NodeInput): ExplainStep {
   const asks = 'config';
   const { view, node, compiled, facts } = input;
   const unread = [view.policies, view.monitors].find((list) => list.fault !== undefined)?.fault;
@@ -163,7 +164,7 @@ function obstacles(input: NodeInput): { reason: string; message: string }[] {
   });
 }
 
-function kernelStep(input: NodeInput): Step {
+function kernelStep(input: NodeInput): ExplainStep {
   const asks = 'kernel';
   if (input.hasData) return yes(asks, 'requests of this node are captured');
   const found = obstacles(input).find(({ reason }) => reason === 'KernelUnsupported');
@@ -172,7 +173,7 @@ function kernelStep(input: NodeInput): Step {
   return unknown(asks, 'no agent complains, and no request of this node is in the store');
 }
 
-function obstacleSteps(input: NodeInput): Step[] {
+function obstacleSteps(input: NodeInput): ExplainStep[] {
   const asks = 'attached';
   if (input.hasData) return [yes(asks, 'the instrument sees its processes')];
   const found = obstacles(input).find(({ reason }) => reason !== 'KernelUnsupported');

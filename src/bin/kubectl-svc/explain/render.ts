@@ -1,4 +1,5 @@
-import { firstNo, type Step } from '../../../capture/explain/index.ts';
+import type { ExplainStep } from '../../../api/page/types.ts';
+import { firstNo } from '../../../capture/explain/index.ts';
 import type { PodSetting } from '../../../capture/index.ts';
 import type { Styles } from '../output/style.ts';
 import { printable, table, width } from '../output/table.ts';
@@ -8,7 +9,7 @@ import type { PodExplanation } from './explain-pod.ts';
 import type { CheckState } from '../status/check.ts';
 
 /** The state whose sign is shown before a step with this answer. */
-const stateOfAnswer: Readonly<Record<Step['answer'], CheckState>> = {
+const stateOfAnswer: Readonly<Record<ExplainStep['answer'], CheckState>> = {
   yes: 'ok',
   no: 'bad',
   note: 'note',
@@ -40,7 +41,7 @@ export function explanationText(explanation: Explanation, style: Styles): string
   return parts.join('');
 }
 
-function stepLines(steps: readonly Step[], style: Styles): string {
+function stepLines(steps: readonly ExplainStep[], style: Styles): string {
   const widest = Math.max(...steps.map(({ asks }) => width(asks)));
   return steps
     .map(({ asks, answer, fact, way }) => {
@@ -50,7 +51,7 @@ function stepLines(steps: readonly Step[], style: Styles): string {
     .join('');
 }
 
-function verdictLine(steps: readonly Step[], pod: PodExplanation | undefined, style: Styles): string {
+function verdictLine(steps: readonly ExplainStep[], pod: PodExplanation | undefined, style: Styles): string {
   const first = firstNo(steps);
   if (first)
     return `${sign('bad', style)} ${pod ? 'not captured' : 'not well'}: ${printable(first.fact)}\n  ${printable(first.way ?? '')}\n`;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { Registry } from 'prom-client';
 import { silentLogger } from '../../../base/logger.ts';
 import type { VectorElement } from '../../../promql/index.ts';
-import type { UserInfo } from '../../../net/token-auth.ts';
+import type { UserInfo } from '../../../kube/reviews.ts';
 import { until } from '../../../testing/until.ts';
 import { ShiftedClock } from '../../../testing/shifted-clock.ts';
 import { createCustomMetricsMeter } from '../metrics.ts';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { percentDecoded } from '../../../base/text/texts.ts';
-import type { UserInfo } from '../../../net/token-auth.ts';
+import type { UserInfo } from '../../../kube/reviews.ts';
 import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
 
 /** The client's certificate and the intermediates that it sent, leaf first; empty when TLS accepted no certificate. */
