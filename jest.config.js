@@ -1,3 +1,8 @@
+import { compileCacheDir } from './src/testing/cache-dir.ts';
+
+// Programs that tests start, and the workers, need not compile again what earlier ones compiled.
+process.env['NODE_COMPILE_CACHE'] ??= compileCacheDir;
+
 /**
  * The test files of a worker share one realm and its modules (docs/adr/0047-one-realm-for-a-worker.md).
  * Node runs Jest with --no-compilation-cache: V8's cache of compiled scripts keeps the whole context of every test file
