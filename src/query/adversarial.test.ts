@@ -63,7 +63,7 @@ test.each([
 );
 
 /** The timeout of a query: long enough for even a busy machine to compute a good part of it. */
-const allowedSeconds = 3;
+const allowedSeconds = 1.5;
 
 /** A lower bound of the time that a process has computed since its last report. Units: ms of processor time. */
 async function computedMs(process: StageProcess): Promise<number> {

@@ -3,8 +3,8 @@ import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
 import { encodeReadRequest, responseType, snappyCompress } from '../tsdb/index.ts';
 
-const limitBytes = 16 * 1024 ** 2;
-const steps = 5_000;
+const limitBytes = 8 * 1024 ** 2;
+const steps = 2_500;
 const seriesOfNode = 50;
 const crowd = 10;
 /** Bytes of a query's operand: one value for each step of each series. The result of the query takes as much again. */

@@ -1,21 +1,9 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
-import { createCa, issueLeaf } from '../../net/ca.ts';
-import type { TlsMaterial } from '../../net/tls-material.ts';
-import { agentTls } from '../agent-tls.ts';
+import { agentTls, loopbackTls, stageCa } from '../agent-tls.ts';
 import { FakeApiServer } from '../fake-api-server/index.ts';
 import { FakeAgent, type FakeAgentOptions } from './fake-agent.ts';
-
-/** Certificates of one CA: one for the controller, and one for each of `agents` agents, from `node-1` on. */
-async function captureIdentities(agents: number): Promise<{ agents: TlsMaterial[]; controller: TlsMaterial }> {
-  const ca = await createCa({ commonName: 'svc-ca', now: Date.now() });
-  const commonName = 'svc-controller';
-  const names = { commonName, dnsNames: [commonName, `${commonName}.svc-system.svc`] };
-  const leaf = await issueLeaf(ca, names, { now: Date.now() });
-  const nodes = Array.from({ length: agents }, (_, i) => agentTls(ca, `node-${i + 1}`));
-  return { agents: await Promise.all(nodes), controller: { ...leaf, ca: ca.cert } };
-}
 
 /**
  * The surroundings of the capture part of an operator: an API server in memory, and one fake agent per node (`node-1`,
@@ -32,11 +20,12 @@ export class CaptureFleet {
 
   static async open(options: { nodes: number; agent?: Partial<FakeAgentOptions> }): Promise<CaptureFleet> {
     const api = await FakeApiServer.start({ resources: [trafficMonitors, clusterTrafficPolicies] });
-    const { agents: materials, controller } = await captureIdentities(options.nodes);
+    const ca = await stageCa();
+    const controller = await loopbackTls(ca, 'svc-controller');
     const agents: FakeAgent[] = [];
     for (let i = 1; i <= options.nodes; i++) {
       const port = agents[0]?.port ?? 0;
-      const material = materials[i - 1]!;
+      const material = await agentTls(ca, `node-${i}`);
       agents.push(await FakeAgent.start({ node: `node-${i}`, host: loopback(i), port, material, ...options.agent }));
     }
     const fleet = new CaptureFleet(api, agents);

@@ -11,7 +11,6 @@ import { detailsRoutes } from '../../agent/servers/details-server.ts';
 import { indexRoute, partialRoute } from '../../agent/servers/framed-server.ts';
 import { routed } from '../../agent/servers/routes.ts';
 import { silentLogger } from '../../base/logger.ts';
-import { createCa, issueLeaf } from '../../net/ca.ts';
 import type { KeyPairPem } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { closeServer, listen } from '../../net/listen.ts';
@@ -20,7 +19,7 @@ import type { TlsSource } from '../../net/tls-material.ts';
 import { createRemoteReadHandler, labelsFromObject, openStore } from '../../tsdb/index.ts';
 import type { FileLayer, Labels, Store } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../../query/index.ts';
-import { agentTls } from '../agent-tls.ts';
+import { agentTls, loopbackTls, stageCa } from '../agent-tls.ts';
 import { MemoryFiles } from '../tsdb/memory-files.ts';
 
 /**
@@ -77,13 +76,7 @@ export async function startAgentCluster(
   root = '',
   part?: ClusterPart,
 ): Promise<AgentCluster> {
-  const now = Date.now();
-  const ca = part?.ca ?? (await createCa({ commonName: 'svc-ca', now }));
-  const identity = async (commonName: string): Promise<TlsSource> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
-    return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
-  };
+  const ca = part?.ca ?? (await stageCa());
   let port = part?.port ?? 0;
   const agents: SimulatedAgent[] = [];
   for (const [i, node] of nodes.entries()) {
@@ -102,7 +95,7 @@ export async function startAgentCluster(
     port,
     agents,
     expected: agents.map(({ node, address }) => ({ node, address, absence: undefined, nodeReady: true })),
-    tls: await identity('svc-query'),
+    tls: fixedTls(await loopbackTls(ca, 'svc-query')),
     ca,
     append: (node, labels, tMs, value) => {
       const store = agents.find((a) => a.node === node)!.store;

@@ -8,12 +8,12 @@ import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import { createTlsServer } from '../../net/https-server.ts';
-import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
+import type { KeyPairPem } from '../../net/ca.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { fixedTls, type TlsSource } from '../../net/tls-material.ts';
 import { querySettingTable, startQueryServer } from '../../query/index.ts';
 import type { ExpectedAgent, QueryServer, QueryServerOptions } from '../../query/index.ts';
-import { agentTls } from '../agent-tls.ts';
+import { agentTls, loopbackTls, stageCa } from '../agent-tls.ts';
 import { type FlowRecord, rfc3339Nano, type SpanRecord, type StreamMessage } from '../../stream/index.ts';
 
 /** An agent's real stream server over a ring of spans and flows that tests fill, on an address of its own. */
@@ -141,13 +141,7 @@ export async function startStreamStage(
     readonly pageDir?: string;
   } = {},
 ): Promise<StreamStage> {
-  const now = Date.now();
-  const ca = await createCa({ commonName: 'svc-ca', now });
-  const identity = async (commonName: string): Promise<TlsSource> => {
-    const dnsNames = [commonName, `${commonName}.svc-system.svc`, 'localhost'];
-    const leaf = await issueLeaf(ca, { commonName, dnsNames, ipAddresses: ['127.0.0.1'] }, { now });
-    return fixedTls({ cert: leaf.cert, key: leaf.key, ca: ca.cert });
-  };
+  const ca = await stageCa();
   const agents = await Promise.all(
     nodes.map(async (node, i) => new StreamAgent(node, `127.0.0.${i + 1}`, fixedTls(await agentTls(ca, node)))),
   );
@@ -160,7 +154,12 @@ export async function startStreamStage(
   const flags = { ...base, agentStreamPort: String(agents[0]!.port), ...options.flags };
   const server = await startQueryServer({
     settings: readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' }),
-    ...{ clock: systemClock, logger: silentLogger, version: '0.0.0', tls: await identity('svc-query') },
+    ...{
+      clock: systemClock,
+      logger: silentLogger,
+      version: '0.0.0',
+      tls: fixedTls(await loopbackTls(ca, 'svc-query')),
+    },
     directory: {
       agents: () => stage.expected,
       get synced() {

@@ -164,7 +164,7 @@ function ask(
   timeoutSeconds: number,
 ): Promise<ApiAnswer> {
   const now = Math.floor(Date.now() / 1000);
-  const params: Record<string, string | readonly string[]> = { timeout: `${timeoutSeconds}s` };
+  const params: Record<string, string | readonly string[]> = { timeout: `${timeoutSeconds * 1_000}ms` };
   if (query !== undefined) params['query'] = query;
   if (match !== undefined) params['match[]'] = match;
   if (range !== undefined) {
