@@ -71,7 +71,7 @@ export async function bench<Own extends Options>(
     if (error instanceof WrongFlag) code = 2;
     if (!signals.received()) failures.push(reason(error));
   }
-  // After a signal this waits for the end that the signal began, which exits the process.
+  // If a signal came, its handler has already called `end`. This waits for the same clean-up, and the handler then exits.
   await end();
   if (signals.received()) return;
   signals.ignore();

@@ -2,10 +2,10 @@ const started = Date.now();
 let count = 0;
 
 /**
- * Reports one more request of a pod in the namespace `shop`, as the SDK of a service would. `sender` is the address of
+ * Reports one more request of a pod in the namespace `shop`, as the SDK of a service would. `instrument` is the address of
  * the process that stands in for the instrument on the pod's node.
  */
-export async function requests(sender: string, pod: string): Promise<void> {
+export async function requests(instrument: string, pod: string): Promise<void> {
   count++;
   const attributes = Object.entries({
     'service.name': pod,
@@ -26,7 +26,7 @@ export async function requests(sender: string, pod: string): Promise<void> {
   const histogram = { aggregationTemporality: 2, dataPoints: [point] };
   const metrics = [{ name: 'http.server.request.duration', unit: 's', histogram }];
   const body = { resourceMetrics: [{ resource: { attributes }, scopeMetrics: [{ scope: {}, metrics }] }] };
-  await fetch(`http://${sender}/v1/metrics`, {
+  await fetch(`http://${instrument}/v1/metrics`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),

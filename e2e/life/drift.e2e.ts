@@ -339,7 +339,7 @@ describe('the rights of the operator', () => {
         .filter((e) => e.user === operatorUser && e.name === name && e.resource.endsWith('/status'))
         .map((e) => e.at);
       // The first status (Pending) and the first verdict may follow each other closely. In a policy's status, the
-      // conditions of the platform have a writer of their own, which writes as often.
+      // conditions of the platform come from a second writer, which keeps the same pause between its own writes only.
       expect(times).not.toHaveLength(0);
       const fast = times.filter((t, i) => i > 0 && t - times[i - 1]! < 4_900).length;
       expect(fast).toBeLessThanOrEqual(4);

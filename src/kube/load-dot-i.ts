@@ -5,9 +5,9 @@ import { lightClientNode } from './light-client-node.ts';
 const load = createRequire(import.meta.url);
 
 /**
- * The only import of `@dot-i/k8s-operator`. The package is CommonJS. A static import would hide its class behind a
- * namespace object, and the test runner would refuse the import cycle with client-node, which is ESM. With
- * `createRequire` the order of the imports does not matter.
+ * The only import of `@dot-i/k8s-operator`, which is CommonJS. A static import would hide its class behind a namespace
+ * object. The package also requires client-node, an ESM package, and the test runner refuses that while it is still
+ * loading client-node for another import. With `createRequire` the package is loaded later, when this function is called.
  *
  * The package is loaded with `lightClientNode` in client-node's place. In the test runner a module cannot be replaced,
  * so the package loads the real client-node there. A bundle replaces this file, and puts `lightClientNode` in place at

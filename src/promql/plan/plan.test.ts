@@ -36,7 +36,11 @@ describe('a plan', () => {
       ['series x', 'series y'],
     ],
     ['standard deviation needs the series', 'stddev(x)', ['series x']],
-    ['a parameter that reads series needs the series, too', 'topk(scalar(y), x)', ['series y', 'series x']],
+    [
+      'if the parameter reads series, nothing is aggregated on the nodes',
+      'topk(scalar(y), x)',
+      ['series y', 'series x'],
+    ],
     ['absence is decided here', 'absent(x)', ['series x']],
     ['a node label set by the query is not trusted', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
@@ -56,8 +60,12 @@ describe('a plan', () => {
     ['a sorted result', 'sort_desc(x)', ['whole sort_desc(x)']],
     ['no scalar', 'scalar(sum(x)) + 1', ['whole sum(x)']],
     ['no constant', 'vector(1) + vector(2)', []],
-    ['nothing around info(), which looks for other series', 'sum(info(sum(x)))', ['whole sum(x)']],
-    ['only a series fragment of a local expression', 'rate(x[5m])', ['series rate(x[5m])']],
+    [
+      'the argument of info(), but neither info() itself nor what contains it, because info() looks up other series',
+      'sum(info(sum(x)))',
+      ['whole sum(x)'],
+    ],
+    ['an expression without an aggregation, as a fragment of the kind `series`', 'rate(x[5m])', ['series rate(x[5m])']],
   ])('if all series lie on one node, the node computes %s', (_, query, expected) =>
     expect(fragments(query, true)).toEqual(expected),
   );

@@ -37,7 +37,7 @@ export const buildinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(buildInfo(deps.version))]);
 };
 
-/** `/api/v1/status/flags`: shows a policy's value where the policy sets a lower limit for the caller than the flag. */
+/** `/api/v1/status/flags`. A limit that a policy lowers for the caller is shown with the policy's value. */
 export const statusFlags: Handler = async (call, deps) => {
   const { req, res } = call;
   await sendSuccess(req, res, [

@@ -6,8 +6,8 @@ import { objectOf } from '../objects.ts';
 import type { RenderedKind } from '../objects.ts';
 
 /**
- * The names of the objects of one minter. All carry the name of the MinterDeployment, except the rules and a service
- * account that the spec names.
+ * The names of the objects of one minter: the name of the MinterDeployment, or the one that the spec gives. The ConfigMap
+ * of the rules has the suffix `-rules` unless the spec names it.
  */
 export function minterNames(minter: MinterDeployment) {
   const name = minter.metadata.name ?? '';
