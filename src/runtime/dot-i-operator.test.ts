@@ -303,7 +303,7 @@ test('stop drains, opens no further watch, and the process ends with 0', async (
   const child = spawn(process.execPath, [program], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.on('data', (text) => (output += String(text)));
-  await until('the handler', () => output.includes('begins a'), { timeoutMs: 12_000 });
+  await until('the handler', () => output.includes('begins a'));
   const exited = once(child, 'exit');
   child.kill('SIGTERM');
   const watches = server.seen({ verb: 'watch' }).length;
