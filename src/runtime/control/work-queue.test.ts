@@ -1,4 +1,5 @@
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { lowPriority, WorkQueue } from './work-queue.ts';
 
 let clock: FakeClock;
@@ -24,6 +25,16 @@ test('a key that is added many times is handed out once', async () => {
   for (let i = 0; i < 1000; i++) queue.add('a');
   expect((await queue.take())?.key).toBe('a');
   expect(queue.size).toBe(0);
+});
+
+test('an add of a delayed key that is due makes it ready, even if the timer is late', async () => {
+  const late = new ShiftedClock();
+  queue = new WorkQueue('test', late);
+  queue.add('a', { afterMs: 60_000 });
+  late.shift(60_000);
+  queue.add('a');
+  expect((await queue.take())?.key).toBe('a');
+  queue.stop();
 });
 
 test('a thousand adds during work lead to exactly one more run', async () => {

@@ -106,7 +106,11 @@ export class WorkQueue {
     const readyAt = now + Math.max(0, options.afterMs ?? 0);
     const priority = options.priority ?? 0;
     const known = this.#entries.get(key);
-    if (known && known.priority >= priority && known.readyAt <= readyAt) return;
+    if (known && known.priority >= priority && known.readyAt <= readyAt) {
+      // A delayed key may be due already while its timer is late.
+      if (!known.ready && known.readyAt <= now) this.#ripen();
+      return;
+    }
     const entry: Entry = known ?? {
       key,
       priority,
