@@ -1,12 +1,19 @@
 import { readSettings } from '../../base/settings.ts';
 import { systemClock } from '../../base/clock.ts';
 import { startMinterWorld, type MinterWorld } from '../../testing/minter-world/world.ts';
+import { until } from '../../testing/until.ts';
 import { checkSettingTable } from '../setting-table.ts';
 import { checkApp } from './check-app.ts';
 
 /** The tool with the real client of a key service, against a fake platform that verifies signatures. */
 
 let world: MinterWorld;
+beforeAll(async () => {
+  // In its first call the client of the key service loads its code: longer on a busy machine than a call may take.
+  world = await startMinterWorld();
+  await until('a first check', async () => (await check()).code === 0);
+  await world.stop();
+});
 beforeEach(async () => {
   world = await startMinterWorld();
 });
