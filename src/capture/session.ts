@@ -10,8 +10,9 @@ import { ackSchema, agentStatusSchema, maxCaptureBytes } from './protocol.ts';
  * `GET /v1/session` on :9093 with an upgrade to a WebSocket of the subprotocol `svc-capture.v1`. Messages are JSON:
  * the agent sends `{status}` when the session begins, when its revision changes, and at least every `heartbeatSeconds`;
  * the controller sends `{put: {hash, restart, config}}`, one at a time, and the agent answers each with
- * `{put: {hash, ack}}`, or with `{put: {hash, refused}}` if it does not take the config. Members that are not known
- * are ignored. An agent of version 0.1.0 answers the upgrade with 404.
+ * `{put: {hash, ack}, status}`, or with `{put: {hash, refused}}` if it does not take the config. The status of an answer
+ * is the one after the config was taken; it is not sent once more. Members that are not known are ignored. An agent of
+ * version 0.1.0 answers the upgrade with 404.
  */
 export const sessionPath = '/v1/session';
 export const sessionProtocol = 'svc-capture.v1';

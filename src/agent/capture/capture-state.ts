@@ -39,7 +39,7 @@ const countsEveryMs = 5_000;
  * The caller of a PUT reads the acknowledgement in the answer. Status polls see the same change this much later, so
  * that a controller with a thousand agents does not poll all of them while it is still pushing. Units: ms.
  */
-const answeredMs = 1_000;
+export const answeredMs = 1_000;
 
 /**
  * The capture config in force, the instrument's file, and the instrument's state.

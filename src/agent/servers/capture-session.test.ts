@@ -161,6 +161,7 @@ describe.each<[string, () => Promise<Peer>]>([
     expect([status.node, status.ack]).toEqual([node, null]);
     const ack = await agent.put(hash, pieces(config), 'now', abort.signal);
     expect(ack).toMatchObject({ node, hash, phase: 'Written' });
+    expect((await agent.nextStatus(status.revision, abort.signal)).ack).toEqual(ack);
     expect(captureHash((await agent.current(abort.signal))!)).toBe(hash);
     expect(peer.sessions()).toBe(1);
   });
@@ -251,6 +252,58 @@ test('a quiet agent sends its unchanged status as a heartbeat', async () => {
   session.closed('over');
   await clock.advance(60_000);
   expect(sent).toHaveLength(2);
+});
+
+test('an answer brings the status with it, which is then sent again only as a heartbeat', async () => {
+  const clock = new FakeClock(Date.now());
+  const { socket, sent } = recordingSocket();
+  const state = captureState(clock, () => 0);
+  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  await clock.advance(20_000);
+  session.message(Buffer.concat(putMessage(hash, 'now', pieces(config))));
+  await until('the answer', () => sent.length === 2);
+  const { put, status } = parseAgentMessage(JSON.parse(sent[1]!));
+  expect([put?.ack, status]).toEqual([state.ack, state.status()]);
+  await clock.advance(1_500);
+  await clock.advance(22_000);
+  const before = sent.length;
+  await clock.advance(1_501);
+  expect([before, sent.length]).toEqual([2, 3]);
+  expect(parseAgentMessage(JSON.parse(sent[2]!))).toEqual({ status });
+});
+
+test('a config that comes before the last answer is with the controller ends the session', async () => {
+  const { socket, sent } = recordingSocket();
+  const state = captureState(new FakeClock(Date.now()), () => 0);
+  const blocked: MessageSocket = {
+    ...socket,
+    send: (body) => socket.send(body).then(() => new Promise(() => {})),
+  };
+  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(blocked);
+  const message = Buffer.concat(putMessage(hash, 'now', pieces(config)));
+  session.message(message);
+  await until('the answer', () => sent.length === 2);
+  expect(() => session.message(message)).toThrow('before the last was acknowledged');
+});
+
+test('a change after an answer is sent, and no status comes after a newer one', async () => {
+  const clock = new FakeClock(Date.now());
+  const { socket, sent } = recordingSocket();
+  let series = 0;
+  const state = captureState(clock, () => series);
+  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  await clock.advance(1);
+  for (const restart of ['hold', 'now'] as const) {
+    session.message(Buffer.concat(putMessage(hash, restart, pieces(config))));
+    series++;
+    await clock.advance(6_000);
+    const answers = restart === 'hold' ? 1 : 2;
+    await until('the answer', () => sent.filter((text) => text.includes('"put"')).length === answers);
+  }
+  await clock.advance(6_000);
+  const revisions = sent.map((text) => parseAgentMessage(JSON.parse(text)).status?.revision ?? 0);
+  expect(revisions).toEqual(revisions.toSorted((a, b) => a - b));
+  expect(revisions.at(-1)).toBe(state.status().revision);
 });
 
 test('a status that cannot be read ends its session, and not the agent', async () => {

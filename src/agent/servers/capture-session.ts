@@ -2,6 +2,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
   type AgentMessage,
+  type AgentStatus,
   heartbeatSeconds,
   maxRefusalLength,
   maxPutMessageBytes,
@@ -11,13 +12,13 @@ import {
   sessionProtocol,
 } from '../../capture/index.ts';
 import type { MessageRoute, MessageSocket } from '../../net/message-socket.ts';
-import type { CaptureState } from '../capture/capture-state.ts';
+import { answeredMs, type CaptureState } from '../capture/capture-state.ts';
 import { parsedJson } from './answers.ts';
 
 /**
  * The agent's side of the sessions between controller and agent (`src/capture/session.ts`). A status is sent only after
- * the controller has read the one before, so a controller that does not read costs no memory. Every session ends when
- * the signal aborts.
+ * the controller has read the one before, and a config is taken only after it has read the last answer, so a controller
+ * that does not read costs no memory. Every session ends when the signal aborts.
  */
 export function captureSessions(
   state: CaptureState,
@@ -35,19 +36,24 @@ export function captureSessions(
       };
       signal.addEventListener('abort', stop, { once: true });
       if (signal.aborted) stop();
-      report(state, socket, ended.signal).catch((error: unknown) => {
+      const fail = (error: unknown): void => {
         logger.error('status of a session failed', { error: errorText(error) });
         socket.close('the status cannot be read');
-      });
+      };
+      const told: Told = { revision: 0 };
+      report(state, socket, told, ended.signal).catch(fail);
       let isBusy = false;
+      const answer = async (body: Buffer): Promise<void> => {
+        const result = await put(state, body, logger);
+        // Read and sent without a pause, so that no newer status is sent before this one.
+        await send(socket, { put: result, ...(result.ack ? tell(told, state.status()) : {}) });
+        isBusy = false;
+      };
       return {
         message(body) {
           if (isBusy) throw new Error('a config came before the last was acknowledged');
           isBusy = true;
-          void put(state, body, logger).then((answer) => {
-            isBusy = false;
-            return send(socket, answer);
-          });
+          answer(body).catch(fail);
         },
         closed() {
           ended.abort();
@@ -58,23 +64,47 @@ export function captureSessions(
   };
 }
 
-/** Sends the status at once, after each change, and at least every `heartbeatSeconds`. */
-async function report(state: CaptureState, socket: MessageSocket, ended: AbortSignal): Promise<void> {
+/** Revision of the newest status that was sent in a session. */
+interface Told {
+  revision: number;
+}
+
+/** Sends the status at once, after each change that no answer has told, and at least every `heartbeatSeconds`. */
+async function report(state: CaptureState, socket: MessageSocket, told: Told, ended: AbortSignal): Promise<void> {
   let status = state.status();
   while (!ended.aborted) {
-    await send(socket, { status });
-    status = await state.statusAfter(status.revision, heartbeatSeconds * 1_000, ended);
+    await send(socket, tell(told, status));
+    status = await untold(state, told, ended);
   }
 }
 
-/** Puts the config of a message in force; resolves with the answer. */
-async function put(state: CaptureState, body: Buffer, logger: Logger): Promise<AgentMessage> {
+/** The next status to send. An answer may tell the one that it waits for. */
+async function untold(state: CaptureState, told: Told, ended: AbortSignal): Promise<AgentStatus> {
+  let waitMs = heartbeatSeconds * 1_000;
+  for (;;) {
+    const after = told.revision;
+    const status = await state.statusAfter(after, waitMs, ended);
+    if (after === told.revision || status.revision > told.revision) return status;
+    // The wait ended up to `answeredMs` after the answer, which is as much of the silence that is allowed after it.
+    waitMs = heartbeatSeconds * 1_000 - answeredMs;
+  }
+}
+
+function tell(told: Told, status: AgentStatus): Pick<AgentMessage, 'status'> {
+  told.revision = status.revision;
+  return { status };
+}
+
+type Answer = NonNullable<AgentMessage['put']>;
+
+/** Puts the config of a message in force. */
+async function put(state: CaptureState, body: Buffer, logger: Logger): Promise<Answer> {
   let hash = '';
   try {
     const message = parsePutMessage(parsedJson(body));
     hash = message.hash;
     const ack = await state.apply(parseAddressed(hash, message.config), 'push', message.restart);
-    return { put: { hash, ack } };
+    return { hash, ack };
   } catch (error) {
     if (isOperatorError(error, 'ERR_INPUT_INVALID')) return refusal(hash, error.message);
     logger.error('capture config of a session failed', { error: errorText(error) });
@@ -82,8 +112,8 @@ async function put(state: CaptureState, body: Buffer, logger: Logger): Promise<A
   }
 }
 
-function refusal(hash: string, reason: string): AgentMessage {
-  return { put: { hash, refused: { message: reason.slice(0, maxRefusalLength) } } };
+function refusal(hash: string, reason: string): Answer {
+  return { hash, refused: { message: reason.slice(0, maxRefusalLength) } };
 }
 
 function send(socket: MessageSocket, message: AgentMessage): Promise<void> {

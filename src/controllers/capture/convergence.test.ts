@@ -84,11 +84,17 @@ class ModelAgent {
     };
     const tell = (message: object): void =>
       travel(this.lostAnswers, () => handlers.message(Buffer.from(JSON.stringify(message))));
+    let told = 0;
+    const status = (): object => {
+      told = this.#revision;
+      return { status: this.#status };
+    };
     const report = async (): Promise<void> => {
+      let isDue = true;
       while (isOpen) {
-        tell({ status: this.#status });
-        const changed = new Promise<void>((resolve) => this.#waiting.add(resolve));
-        await Promise.race([changed, this.#sleep(25_000, undefined)]);
+        if (isDue || told !== this.#revision) tell(status());
+        const changed = new Promise<boolean>((resolve) => this.#waiting.add(() => resolve(false)));
+        isDue = await Promise.race([changed, this.#sleep(25_000, undefined).then(() => true)]);
       }
     };
     void report();
@@ -97,7 +103,7 @@ class ModelAgent {
         travel(this.lostRequests, () => {
           const { put } = JSON.parse(Buffer.concat(pieces).toString()) as { put: PutMessage };
           this.#put(put.hash, Buffer.from(canonicalJson(put.config)), put.restart === 'now');
-          tell({ put: { hash: put.hash, ack: this.#ack } });
+          tell({ put: { hash: put.hash, ack: this.#ack }, ...status() });
         });
         return Promise.resolve();
       },

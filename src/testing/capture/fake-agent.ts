@@ -74,7 +74,7 @@ export class FakeAgent {
   #answered: NodeJS.Timeout | undefined;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
-  /** Sends the status to each open session. */
+  /** Sends the status to each open session that has not got it yet. */
   readonly #reports = new Set<() => void>();
 
   private constructor(options: FakeAgentOptions) {
@@ -212,19 +212,24 @@ export class FakeAgent {
       accept: (socket) => {
         this.sessions++;
         const send = (message: AgentMessage): void => void socket.send([Buffer.from(JSON.stringify(message))]);
-        const report = (): void => {
+        let told = 0;
+        const status = (): Pick<AgentMessage, 'status'> => {
           this.polls++;
-          send({ status: this.#status });
+          told = this.#status.revision;
+          return { status: this.#status };
+        };
+        const report = (): void => {
+          if (told !== this.#status.revision) send(status());
         };
         this.#reports.add(report);
         report();
-        const heartbeat = setInterval(report, heartbeatSeconds * 1_000);
+        const heartbeat = setInterval(() => send(status()), heartbeatSeconds * 1_000);
         return {
           message: (body) => {
             const { hash, restart, config } = parsePutMessage(JSON.parse(body.toString()));
             const canonical = Buffer.from(canonicalJson(config));
             const answer = this.#put(canonical, hash, restart === 'hold', () => socket.destroy());
-            if (answer?.status === 200) send({ put: { hash, ack: answer.ack } });
+            if (answer?.status === 200) send({ put: { hash, ack: answer.ack }, ...status() });
             else if (answer) send({ put: { hash, refused: { message: answer.message } } });
           },
           closed: () => {
@@ -261,7 +266,7 @@ export class FakeAgent {
       cut();
       return null;
     }
-    // Like the real agent: acknowledges the config immediately, and reports its status later.
+    // Like the real agent: a waiting poll is answered a second after the acknowledgement.
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
     return { status: 200, ack: this.ack! };
