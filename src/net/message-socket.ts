@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
-import type { Agent } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer } from 'ws';
 import { OperatorError } from '../base/errors.ts';
@@ -73,21 +73,20 @@ export function acceptMessages(route: MessageRoute): (req: IncomingMessage, sock
 }
 
 /**
- * Opens a connection for messages. Resolves with null when the peer has no such path (404).
+ * Opens a connection for messages on the one that `connect` begins. Resolves with null when the peer has no such path
+ * (404).
  * Errors: those of `explain`; ERR_AGENT_UNREACHABLE for any other answer of the peer.
  */
 export function openMessages(
-  agent: Agent,
+  connect: () => Socket,
   request: SocketRequest,
   handlers: MessageHandlers,
 ): Promise<MessageSocket | null> {
-  const { host, port, servername, sharedName, path, protocol, deadlineMs, maxBytes, signal } = request;
+  const { host, port, path, protocol, deadlineMs, maxBytes, signal } = request;
   const exchange = { ...request, method: 'GET' };
   if (signal.aborted) return Promise.reject(explain(signal.reason, exchange, false));
   const options = {
-    agent,
-    servername,
-    ...(sharedName === undefined ? {} : { sharedName }),
+    createConnection: connect,
     perMessageDeflate: false,
     maxPayload: maxBytes,
     closeTimeout,
@@ -106,7 +105,7 @@ export function openMessages(
     }, deadlineMs);
     const settled = (): void => {
       clearTimeout(timer);
-      socket.off('error', fail);
+      socket.off('error', fail).off('unexpected-response', refused);
       // The connection may still report how it ended.
       socket.on('error', () => {});
     };
@@ -115,17 +114,18 @@ export function openMessages(
       signal.removeEventListener('abort', stop);
       reject(explain(cause, exchange, isLate));
     };
-    signal.addEventListener('abort', stop, { once: true });
-    socket.on('error', fail);
-    socket.on('unexpected-response', (req, res) => {
+    const refused = (req: ClientRequest, res: IncomingMessage): void => {
       settled();
       // The answer is not read: its body may have no end.
       req.destroy();
       signal.removeEventListener('abort', stop);
       if (res.statusCode === 404) resolve(null);
       else reject(explain(new Error(`answered ${res.statusCode}`), exchange, false));
-    });
-    socket.on('open', () => {
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    socket.on('error', fail);
+    socket.on('unexpected-response', refused);
+    socket.once('open', () => {
       settled();
       const closed = (reason: string): void => {
         signal.removeEventListener('abort', stop);

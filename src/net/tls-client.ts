@@ -1,7 +1,14 @@
 import { Agent, request as httpsRequest, type AgentOptions, type RequestOptions } from 'node:https';
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { checkServerIdentity as nameFault, createSecureContext, type PeerCertificate } from 'node:tls';
+import {
+  checkServerIdentity as nameFault,
+  connect,
+  createSecureContext,
+  type ConnectionOptions,
+  type PeerCertificate,
+  type TLSSocket,
+} from 'node:tls';
 import { OperatorError } from '../base/errors.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
 import { openMessages, type MessageHandlers, type MessageSocket, type SocketRequest } from './message-socket.ts';
@@ -138,9 +145,16 @@ export class TlsClient {
     });
   }
 
-  /** Opens a connection for messages; null when the peer has no such path. Errors: as for the stream. */
+  /**
+   * Opens a connection for messages; null when the peer has no such path. It is not one of the pool, whose bookkeeping
+   * would cost several kilobytes for as long as it is open. Errors: as for the stream.
+   */
   open(request: SocketRequest, handlers: MessageHandlers): Promise<MessageSocket | null> {
-    return openMessages(this.#pool(), request, handlers);
+    const { host, port, servername, sharedName } = request;
+    const { secureContext, rejectUnauthorized } = this.#pool().options;
+    const begin = (): TLSSocket =>
+      connect({ host, port, servername, secureContext, rejectUnauthorized, ...identityCheck(sharedName) });
+    return openMessages(begin, request, handlers);
   }
 
   /** Grows with each change of the certificate that later connections use. */
@@ -206,14 +220,16 @@ class Pool extends Agent {
     options: RequestOptions & Peer,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): Duplex | null | undefined {
-    const checkServerIdentity = (host: string, cert: PeerCertificate): Error | undefined =>
-      identityFault(host, options.sharedName, cert);
-    return super.createConnection({ ...options, checkServerIdentity }, callback);
+    return super.createConnection({ ...options, ...identityCheck(options.sharedName) }, callback);
   }
 }
 
 function poolName({ host, port, servername, sharedName = '' }: Peer): string {
   return `${host}:${port}:${servername}:${sharedName}`;
+}
+
+function identityCheck(sharedName: string | undefined): Required<Pick<ConnectionOptions, 'checkServerIdentity'>> {
+  return { checkServerIdentity: (name, cert) => identityFault(name, sharedName, cert) };
 }
 
 /** Why a certificate with a verified authority does not belong to the requested peer. */
