@@ -95,6 +95,10 @@ export function secretRefsOf(config: {
   readonly exports?: readonly { readonly secret?: string }[];
   readonly monitors: readonly { readonly exports?: readonly { readonly secret?: string }[] }[];
 }): string[] {
-  const all = [...(config.exports ?? []), ...config.monitors.flatMap((m) => m.exports ?? [])];
-  return sortedSet(all.flatMap(({ secret }) => secret ?? []));
+  const refs = new Set<string>();
+  for (const { secret } of config.exports ?? []) if (secret !== undefined) refs.add(secret);
+  for (const { exports } of config.monitors) {
+    for (const { secret } of exports ?? []) if (secret !== undefined) refs.add(secret);
+  }
+  return sortedSet([...refs]);
 }

@@ -13,6 +13,7 @@ export class Debounce {
   readonly #options: DebounceOptions;
   readonly #run: () => void;
   #first: number | null = null;
+  #last = 0;
   #cancel: () => void = () => {};
 
   constructor(clock: Clock, options: DebounceOptions, run: () => void) {
@@ -22,14 +23,24 @@ export class Debounce {
   }
 
   call(): void {
-    const now = this.#clock.monotonic();
-    this.#first ??= now;
-    const wait = Math.min(this.#options.quietMs, Math.max(0, this.#first + this.#options.maxMs - now));
-    this.#cancel();
-    this.#cancel = this.#clock.setTimeout(() => {
-      this.#first = null;
-      this.#run();
-    }, wait);
+    this.#last = this.#clock.monotonic();
+    if (this.#first !== null) return;
+    this.#first = this.#last;
+    this.#wait(this.#last);
+  }
+
+  /** One timer serves many calls: when it ends, it is set again for what the calls in between have added. */
+  #wait(now: number): void {
+    const { quietMs, maxMs } = this.#options;
+    const at = Math.min(this.#last + quietMs, this.#first! + maxMs);
+    this.#cancel = this.#clock.setTimeout(() => this.#ended(at), Math.max(0, at - now));
+  }
+
+  #ended(at: number): void {
+    const { quietMs, maxMs } = this.#options;
+    if (Math.min(this.#last + quietMs, this.#first! + maxMs) > at) return this.#wait(this.#clock.monotonic());
+    this.#first = null;
+    this.#run();
   }
 
   cancel(): void {

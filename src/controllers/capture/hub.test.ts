@@ -1,7 +1,8 @@
 import type { ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
+import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
-import type { AgentStatus } from '../../capture/index.ts';
+import { hashOfPutPath, type AgentStatus } from '../../capture/index.ts';
 import type { TlsRequest, TlsResponse } from '../../net/tls-client.ts';
 import { aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -21,12 +22,16 @@ class OneAgent {
   readonly hub: CaptureHub;
   isUp = true;
   takesPushes = true;
+  /** Whether it answers a push, 50 ms later, by `Running`; else it never answers. */
+  acknowledges = false;
   isReadable = true;
   /** The agent's answer to requests for its status and for its config. */
   status = waiting;
   policies: ClusterTrafficPolicy[] = [];
   /** Paths of the pushes. */
   readonly pushes: string[] = [];
+  /** Number of plans: each ends with the failures to remember. */
+  plans = 0;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
 
@@ -37,6 +42,7 @@ class OneAgent {
       // An agent of version 0.1.0, without sessions.
       transport: () => ({ request: (req) => this.#answer(req), open: () => Promise.resolve(null), generation: 1 }),
       read: () => this.#world(),
+      failures: { load: () => Promise.resolve([]), remember: () => this.plans++, stop: () => Promise.resolve() },
     });
     this.#done = this.hub.run(this.#stop.signal);
   }
@@ -65,6 +71,11 @@ class OneAgent {
     if (isPush) this.pushes.push(req.path);
     if (!this.isUp || (isPush && !this.takesPushes)) {
       return Promise.reject(new OperatorError('ERR_AGENT_UNREACHABLE', 'the connection was cut'));
+    }
+    const hash = hashOfPutPath(req.path);
+    if (hash !== null && this.acknowledges) {
+      const body = Buffer.from(JSON.stringify({ node, hash, phase: 'Running' }));
+      return sleep(this.clock, 50).then(() => ({ status: 200, headers: {}, body }));
     }
     const isLongPoll = req.path.includes('after=1');
     if (!isPush && !isLongPoll) {
@@ -113,5 +124,20 @@ test('if the agent does not return its running config, its file is assumed to di
   };
   await one.clock.advance(5_000);
   expect(one.pushes).toEqual([expect.stringContaining('restart=hold')]);
+  await one.end();
+});
+
+test('an acknowledgement leads to no new plan if the node then runs what it should, and no other waits', async () => {
+  const one = new OneAgent();
+  one.acknowledges = true;
+  await one.clock.advance(30);
+  expect([one.pushes.length, one.hub.nodes.get(node)!.state]).toEqual([1, 'behind']);
+  const { plans } = one;
+  await one.clock.advance(1_000);
+  expect([one.plans, one.hub.nodes.get(node)!.state]).toEqual([plans, 'running']);
+  one.policies = [aPolicy('p', { defaults: { protocols: ['HTTP'] } })];
+  one.hub.changed();
+  await one.clock.advance(1_000);
+  expect([one.plans, one.pushes.length]).toEqual([plans + 1, 2]);
   await one.end();
 });

@@ -59,6 +59,10 @@ export class CaptureHub {
   #before = new Map<string, RememberedFailure>();
   readonly #compiler = new Compiler();
   #cancelWake: () => void = () => {};
+  /** When the next plan is due without a change. Units: ms of the monotonic clock. */
+  #wakesAt = Infinity;
+  /** In the last plan no node waited for another, for its turn or for its agent, and none had a failure. */
+  #isCalm = false;
   readonly #files = new Files();
 
   constructor(options: HubOptions) {
@@ -227,9 +231,13 @@ export class CaptureHub {
     this.#notifying.call();
   }
 
+  /**
+   * Acknowledgements of a whole fleet come at a time, and a plan looks at every node. So a plan is made only if one may
+   * change something: where no node waits, only the changed node itself could be planned for.
+   */
   #nodeChanged(node: NodeState): void {
     this.#changes.nodes.add(node.name);
-    this.#planning.call();
+    if (!this.#isCalm || !node.isSettled || (node.deadline ?? Infinity) < this.#wakesAt) this.#planning.call();
     this.#notifying.call();
   }
 
@@ -260,7 +268,9 @@ export class CaptureHub {
       }
     }
     this.#wakeAt(plan.wakeAt);
-    this.#options.failures?.remember([...this.#nodes.values()].flatMap((n) => n.remembered ?? []));
+    const failures = [...this.#nodes.values()].flatMap((n) => n.remembered ?? []);
+    this.#isCalm = plan.hold.size === 0 && failures.length === 0;
+    this.#options.failures?.remember(failures);
   }
 
   /**
@@ -277,10 +287,10 @@ export class CaptureHub {
   /** Plans again when a wait is over, or an instrument has taken too long. */
   #wakeAt(planned: number | null): void {
     this.#cancelWake();
-    const times = [...this.#nodes.values()].flatMap((n) => n.deadline ?? []);
-    if (planned !== null) times.push(planned);
-    if (times.length === 0) return;
-    const wait = Math.max(0, times.reduce((a, b) => Math.min(a, b)) - this.#options.clock.monotonic());
+    this.#wakesAt = planned ?? Infinity;
+    for (const { deadline } of this.#nodes.values()) this.#wakesAt = Math.min(this.#wakesAt, deadline ?? Infinity);
+    if (this.#wakesAt === Infinity) return;
+    const wait = Math.max(0, this.#wakesAt - this.#options.clock.monotonic());
     this.#cancelWake = this.#options.clock.setTimeout(() => this.#plan(), wait);
   }
 

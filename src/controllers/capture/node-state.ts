@@ -152,6 +152,13 @@ export class NodeState {
     return { current, running: this.#runsUnknown !== null };
   }
 
+  /** Whether a plan would change nothing for the node by itself: its agent runs what it should, as far as known. */
+  get isSettled(): boolean {
+    if (!this.reachable || !this.hasAgent || this.failure || this.#lost || !this.#granted) return false;
+    const { current, running } = this.needs;
+    return this.desired !== null && this.#held?.hash === this.desired.hash && !current && !running;
+  }
+
   /** Sets a new target. A failure is cleared when the file (or the refused config) is another one. */
   aim(desired: NodeConfig): void {
     this.desired = desired;

@@ -33,10 +33,10 @@ export class PacedStatus<T extends KubeObject> {
     await this.#options.writer.write(object, status, { signal });
   }
 
-  /** Writes now, or returns the number of ms until it may write. */
+  /** Writes the status that `compute` returns, or returns the number of ms until it may write. */
   async write(
     object: T,
-    status: { conditions?: Condition[] | undefined },
+    compute: () => { conditions?: Condition[] | undefined },
     signal: AbortSignal,
   ): Promise<{ waitMs: number | null }> {
     const key = keyText(keyOf(object));
@@ -46,6 +46,7 @@ export class PacedStatus<T extends KubeObject> {
     if (last && last.uid === uid && last.generation === generation && now < last.at + statusPaceMs) {
       return { waitMs: last.at + statusPaceMs - now };
     }
+    const status = compute();
     if (await this.#options.writer.write(object, status, { signal })) {
       this.#last.set(key, { at: now, generation, uid });
       this.#options.announce(object, (object as WithStatus).status?.conditions, status.conditions ?? []);

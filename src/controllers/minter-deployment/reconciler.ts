@@ -137,7 +137,7 @@ export function setupMinterDeployment(
       crash: crashTrouble(all),
       now: clock.now(),
     });
-    const { waitMs } = await paced.write(minter, plan.status, signal);
+    const { waitMs } = await paced.write(minter, () => plan.status, signal);
     if (outcome.failures.length > 0) {
       // The back-off grows to minutes; a fix by a user should be noticed sooner.
       handle.trigger(key, { afterMs: waitMs ?? failedRecheckMs });

@@ -84,7 +84,7 @@ export function addStatusController<T extends KubeObject & { status?: Status }, 
         return { requeueAfterMs: compileWaitMs };
       }
       const nodes = outcome.nodes.flatMap((node) => hub.nodes.get(node) ?? []);
-      const { waitMs } = await paced.write(object, spec.status(object, outcome, nodes, clock.now()), signal);
+      const { waitMs } = await paced.write(object, () => spec.status(object, outcome, nodes, clock.now()), signal);
       return { requeueAfterMs: waitMs ?? spec.recheckMs };
     },
   });
