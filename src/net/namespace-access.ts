@@ -2,15 +2,11 @@ import type { Clock } from '../base/clock.ts';
 import { canonicalJson } from '../base/canonical-json.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
-import type { UserInfo } from '../kube/reviews.ts';
-
-/** The review that decides whether a user may read the pods of a namespace, or of all (`undefined`). */
-export interface PodReviews {
-  mayReadPods(user: UserInfo, namespace: string | undefined, signal: AbortSignal): Promise<boolean>;
-}
+import type { ApiReviews, UserInfo } from '../kube/reviews.ts';
 
 export interface NamespaceAccessOptions {
-  readonly reviews: PodReviews;
+  /** The review that decides whether a user may read the pods of a namespace, or of all (`undefined`). */
+  readonly reviews: Pick<ApiReviews, 'mayReadPods'>;
   readonly clock: Clock;
   /** The existing namespaces; `synced` is false until the list is complete. */
   readonly namespaces: { readonly synced: boolean; names(): readonly string[] };

@@ -28,20 +28,12 @@ export function fixedTls(material: TlsMaterial): TlsSource {
 
 /** A source whose owner sets each new identity with `replace`. */
 export class HeldTls implements TlsSource {
-  #current: TlsMaterial;
-  #generation = 1;
+  current: TlsMaterial;
+  generation = 1;
   readonly #listeners = new Set<(material: TlsMaterial) => void>();
 
   constructor(first: TlsMaterial) {
-    this.#current = first;
-  }
-
-  get current(): TlsMaterial {
-    return this.#current;
-  }
-
-  get generation(): number {
-    return this.#generation;
+    this.current = first;
   }
 
   onChange(fn: (material: TlsMaterial) => void): () => void {
@@ -51,12 +43,12 @@ export class HeldTls implements TlsSource {
 
   /** Whether an identity is the current one. */
   has({ cert, key, ca }: TlsMaterial): boolean {
-    return cert === this.#current.cert && key === this.#current.key && ca === this.#current.ca;
+    return cert === this.current.cert && key === this.current.key && ca === this.current.ca;
   }
 
   replace(next: TlsMaterial): void {
-    this.#current = next;
-    this.#generation++;
+    this.current = next;
+    this.generation++;
     for (const fn of this.#listeners) fn(next);
   }
 }

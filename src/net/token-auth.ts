@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText } from '../base/errors.ts';
-import type { UserInfo } from '../kube/reviews.ts';
+import type { ApiReviews, UserInfo } from '../kube/reviews.ts';
 import type { Logger } from '../base/logger.ts';
 import { RateLimiter } from '../base/rate-limit.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
@@ -11,12 +11,7 @@ import { isLoopback } from './https-server.ts';
 import { ReviewLimit } from './review-limit.ts';
 
 /** The two reviews of the Kubernetes API that decide about a bearer token. */
-export interface ReviewClient {
-  /** TokenReview: the user, or undefined when the token is not authenticated. */
-  reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
-  /** SubjectAccessReview on a non-resource URL. */
-  mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
-}
+export type ReviewClient = Pick<ApiReviews, 'reviewToken' | 'mayAccessPath'>;
 
 export type Decision =
   { allowed: true; user?: UserInfo } | { allowed: false; status: 401 | 403 | 429 | 503; message: string };

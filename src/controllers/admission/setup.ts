@@ -33,7 +33,7 @@ import { oneObject, toKey, type ControllerEnvironment } from '../../runtime/inde
 import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { captureObjects, nodeTransform, type NodeObject } from '../capture/facts.ts';
 import { secretTls } from '../capture/secret-tls.ts';
-import { managedSelector } from '../platform/certificates.ts';
+import { managedSecrets, managedSelector } from '../platform/certificates.ts';
 import type { ClientCa } from './client-ca.ts';
 import { monitorValidator, policyValidator, type MaySeeMonitors } from './validators.ts';
 
@@ -82,11 +82,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
   const { namespace, mode, url } = settings;
   const converted = kinds.filter(({ group, kind }) => Object.hasOwn(settings.converters, `${group}/${kind}`));
   const serves = mode !== 'off' || converted.length > 0;
-  const secrets = cache.informer({
-    resource: coreResources.secrets,
-    namespace,
-    labelSelector: managedSelector,
-  });
+  const secrets = managedSecrets(cache, namespace);
   const labelSelector = `${managedSelector},app.kubernetes.io/component=controller,${marker}`;
   const children = [
     renderedKinds.Service,

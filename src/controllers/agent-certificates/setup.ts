@@ -22,7 +22,7 @@ import {
 } from '../../runtime/index.ts';
 import { controllerTransport } from '../capture/controller-transport.ts';
 import { agentOf, agentPodsIn, agentRestarts, isAgentPod, type PodObject, podTransform } from '../capture/facts.ts';
-import { managedSelector, readCa, type SecretObject } from '../platform/certificates.ts';
+import { managedSecrets, readCa, type SecretObject } from '../platform/certificates.ts';
 import {
   agentCertificateDays,
   agentNames,
@@ -83,11 +83,7 @@ export function setupAgentCertificates(
   const { namespace, agentPort = 9093 } = settings;
   const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
   const agentPods = agentPodsIn(pods, namespace);
-  const secrets = env.cache.informer<SecretObject>({
-    resource: coreResources.secrets,
-    namespace,
-    labelSelector: managedSelector,
-  });
+  const secrets = managedSecrets(env.cache, namespace);
   const { transport } = controllerTransport(env, namespace, { anyServer: true });
   const review = settings.review ?? ((token, signal) => reviewTokenFor(env.client, certificateAudience, token, signal));
   const { waiting = new WaitingAgents() } = settings;
@@ -178,7 +174,7 @@ export function setupAgentCertificates(
           days: agentCertificateDays,
         });
         await client.deliver(certificate, signal);
-        metrics.issued();
+        metrics.issued.inc();
         context.logger.info('certificate issued to an agent', { node: agent.node, reason });
         settings.onIssued?.(agent.node);
       }
@@ -195,7 +191,7 @@ export function setupAgentCertificates(
       }
       failed(pod, agent, error instanceof OfferRefused ? `${error.reason}: ${error.message}` : errorText(error));
       if (error instanceof OfferRefused) {
-        metrics.refused(error.reason);
+        metrics.refused.inc({ reason: error.reason });
         warn(pod, 'CertificateRefused', `${error.reason}: ${error.message}`);
       }
       throw error;
@@ -243,16 +239,8 @@ function concerns(namespace: string) {
 /** The state of an agent's certificate: its own, the one that agents of earlier versions share, or none yet. */
 type AgentCertificate = 'own' | 'shared' | 'none';
 
-interface AgentCertificateMetrics {
-  issued(): void;
-  refused(reason: string): void;
-}
-
 /** `count` is called when the gauge is read. */
-function agentCertificateMetrics(
-  registry: Registry,
-  count: () => Record<AgentCertificate, number>,
-): AgentCertificateMetrics {
+function agentCertificateMetrics(registry: Registry, count: () => Record<AgentCertificate, number>) {
   const { counter, gauge } = metricsOn(registry);
   const issued = counter(
     'svc_controller_agent_certificates_issued_total',
@@ -271,5 +259,5 @@ function agentCertificateMetrics(
       for (const [certificate, number] of Object.entries(count())) metric.set({ certificate }, number);
     },
   );
-  return { issued: () => issued.inc(), refused: (reason) => refused.inc({ reason }) };
+  return { issued, refused };
 }

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { errorText } from '../../base/errors.ts';
+import { coreResources } from '../../kube/index.ts';
 import {
   expiryTime,
   isOverdue,
@@ -11,6 +12,7 @@ import {
 } from '../../net/ca.ts';
 import { caBundle, type CaState } from '../../net/ca-rotation.ts';
 import { names, objectLabels, type Component } from '../../render/index.ts';
+import type { ControllerEnvironment, Informer } from '../../runtime/index.ts';
 
 /** A Secret as it is or should be; data in base64 as in the API. */
 export interface SecretObject extends KubeObject {
@@ -27,6 +29,11 @@ export interface Identity {
 
 /** Selects all objects that the operator keeps for the installation, the Secrets among them. */
 export const managedSelector = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller';
+
+/** The Secrets of the namespace that the operator manages. */
+export function managedSecrets(cache: ControllerEnvironment['cache'], namespace: string): Informer<SecretObject> {
+  return cache.informer({ resource: coreResources.secrets, namespace, labelSelector: managedSelector });
+}
 
 /**
  * The identities whose certificates the operator keeps. The subject's CN is the identity; the DNS names are those that

@@ -41,6 +41,7 @@ import { withForeignScale } from '../foreign-scale.ts';
 import { keepAuthority } from './authority.ts';
 import {
   certificateStates,
+  managedSecrets,
   managedSelector,
   planLeaves,
   type SecretObject,
@@ -117,11 +118,7 @@ export function setupPlatform(
   const { customMetrics = defaultCustomMetricsMode } = options;
   const externalMetrics = customMetrics === 'off' ? 'off' : (options.externalMetrics ?? 'off');
   const policies = env.cache.informer<PolicyObject>({ resource: clusterTrafficPolicies });
-  const secrets = env.cache.informer<SecretObject>({
-    resource: coreResources.secrets,
-    namespace,
-    labelSelector: managedSelector,
-  });
+  const secrets = managedSecrets(env.cache, namespace);
   const crds = env.cache.informer({ resource: coreResources.customResourceDefinitions, metadataOnly: true });
   const pods = env.cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });

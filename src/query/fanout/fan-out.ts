@@ -14,13 +14,24 @@ export interface FanOutDeps {
   readonly agentTimeoutMs: number;
 }
 
-export interface FanOutRequest {
+/** A request to many agents. */
+export interface NodesRequest {
   readonly agents: readonly ExpectedAgent[];
-  readonly queries: readonly ReadQuery[];
   readonly budget: SampleBudget;
   readonly signal: AbortSignal;
   /** The rest of the query's time; an agent gets less, so that there is time left to answer without that agent. */
   readonly remainingMs: number;
+}
+
+interface FanOutRequest extends NodesRequest {
+  readonly queries: readonly ReadQuery[];
+}
+
+/** The outcome of a request to many agents. */
+export interface Asked<P> {
+  /** One for each agent that answered, in order of node names. */
+  readonly parts: readonly P[];
+  readonly lost: readonly LostNode[];
 }
 
 /** The series of one node. */
@@ -32,19 +43,13 @@ export interface AgentPart {
   readonly overlaps: boolean;
 }
 
-export interface FanOutResult {
-  /** For each agent that answered, in order of node names: the series of each query. */
-  readonly parts: readonly AgentPart[];
-  readonly lost: readonly LostNode[];
-}
-
 /**
  * Reads every agent that may have matching series, all at the same time.
  * Guarantees: the result has an agent's data either for all queries, or for none; in the second case, the agent is in
  * `lost`.
  * Errors: only those that end the query itself (its signal, its sample budget).
  */
-export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<FanOutResult> {
+export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<Asked<AgentPart>> {
   const { queries, budget, signal, remainingMs } = request;
   const allowed = queries.map(({ matchers }) => nodeFilter(matchers));
   const asked = request.agents.flatMap((agent) => {

@@ -5,7 +5,7 @@ import type { IndexLists, SelectRequest, SelectResult, SeriesSource } from '../.
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { fanOut } from './fan-out.ts';
-import type { AgentPart } from './fan-out.ts';
+import type { AgentPart, Asked } from './fan-out.ts';
 import type { IndexQuestion } from './readers/index-reader.ts';
 import { joinLists, listLabels } from './merge/list-labels.ts';
 import type { ListDeps } from './merge/list-labels.ts';
@@ -42,12 +42,6 @@ export interface ScopeOptions extends ListDeps {
   readonly memory?: Memory | undefined;
   /** Nodes that an earlier attempt at the same query lost: they are left out from the start. */
   readonly lost: ReadonlyMap<string, LostNode>;
-}
-
-/** The outcome of a request to the nodes. */
-interface Asked<P> {
-  readonly parts: readonly P[];
-  readonly lost: readonly LostNode[];
 }
 
 /**

@@ -1,20 +1,11 @@
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Clock } from '../../base/clock.ts';
 import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/namespace-access.ts';
-import type { UserInfo } from '../../kube/reviews.ts';
+import type { ApiReviews, UserInfo } from '../../kube/reviews.ts';
 import type { WatchedKind } from './watch-objects.ts';
 
-/** The review that authorizes access to objects. */
-export interface ResourceReviews {
-  mayAccessResource(
-    user: UserInfo,
-    attributes: Readonly<Record<string, string | undefined>>,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-}
-
 export interface ObjectAccessOptions {
-  readonly reviews: ResourceReviews & NamespaceAccessOptions['reviews'];
+  readonly reviews: Pick<ApiReviews, 'mayAccessResource'> & NamespaceAccessOptions['reviews'];
   readonly namespaces: NamespaceAccessOptions['namespaces'];
   readonly kinds: Readonly<Record<ObjectKind, WatchedKind>>;
   readonly clock: Clock;

@@ -6,7 +6,7 @@ import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { Logger } from '../../../base/logger.ts';
 import { ReviewLimit } from '../../../net/review-limit.ts';
-import type { UserInfo } from '../../../kube/reviews.ts';
+import type { ApiReviews, UserInfo } from '../../../kube/reviews.ts';
 import { bearerToken } from '../../../net/token-auth.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
 import { StatusError } from '../api/status-error.ts';
@@ -14,19 +14,11 @@ import { anonymous, peerChain, userByCertificate } from './authenticate.ts';
 import type { ClientCas } from './client-ca.ts';
 
 /** The Kubernetes reviews that authenticate and authorize. */
-export interface AccessReviews {
-  reviewToken(token: string, signal: AbortSignal): Promise<UserInfo | undefined>;
-  mayAccessPath(user: UserInfo, verb: string, path: string, signal: AbortSignal): Promise<boolean>;
-  mayAccessResource(
-    user: UserInfo,
-    attributes: Readonly<Record<string, string | undefined>>,
-    signal: AbortSignal,
-  ): Promise<boolean>;
-}
+export type AccessReviews = Pick<ApiReviews, 'reviewToken' | 'mayAccessPath' | 'mayAccessResource'>;
 
 export interface AccessOptions {
   readonly reviews: AccessReviews;
-  readonly cas: Pick<ClientCas, 'config' | 'clientCas' | 'frontProxyCas'>;
+  readonly cas: Pick<ClientCas, 'config'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -60,7 +52,7 @@ export class Access {
   /** Identifies the caller. Errors: 401 for an invalid token, 429 when too many tokens are presented. */
   async user(req: IncomingMessage): Promise<UserInfo> {
     const { cas, clock, reviews } = this.#options;
-    const known = userByCertificate(req.headersDistinct, peerChain(req), cas, clock.now());
+    const known = userByCertificate(req.headersDistinct, peerChain(req), cas.config, clock.now());
     if (known) return known;
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return anonymous;

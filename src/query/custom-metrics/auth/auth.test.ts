@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 test('the headers of the front proxy name the user', async () => {
-  expect(userByCertificate(headers, await chain(frontProxyCa, 'front-proxy-client'), cas, now)).toEqual({
+  expect(userByCertificate(headers, await chain(frontProxyCa, 'front-proxy-client'), cas.config, now)).toEqual({
     username: 'system:serviceaccount:kube-system:horizontal-pod-autoscaler',
     groups: ['system:serviceaccounts', 'system:authenticated'],
     uid: '42',
@@ -55,28 +55,28 @@ test.each([
   [{ 'x-remote-user': ['ann'], 'x-remote-group': ['team'] }, ['team', 'system:authenticated']],
   [{ 'x-remote-user': ['system:anonymous'], 'x-remote-group': ['system:unauthenticated'] }, ['system:unauthenticated']],
 ])('every user of the front proxy except the anonymous one is in system:authenticated: %p', async (given, groups) => {
-  const user = userByCertificate(given, await chain(frontProxyCa, 'front-proxy-client'), cas, now);
+  const user = userByCertificate(given, await chain(frontProxyCa, 'front-proxy-client'), cas.config, now);
   expect(user?.groups).toEqual(groups);
 });
 
 test('user headers are ignored if the client certificate has another name or another CA', async () => {
-  expect(userByCertificate(headers, await chain(frontProxyCa, 'somebody'), cas, now)).toBeUndefined();
-  expect(userByCertificate(headers, await chain(clientCa, 'front-proxy-client'), cas, now)).toEqual({
+  expect(userByCertificate(headers, await chain(frontProxyCa, 'somebody'), cas.config, now)).toBeUndefined();
+  expect(userByCertificate(headers, await chain(clientCa, 'front-proxy-client'), cas.config, now)).toEqual({
     username: 'front-proxy-client',
     groups: ['system:authenticated'],
   });
-  expect(userByCertificate(headers, [], cas, now)).toBeUndefined();
+  expect(userByCertificate(headers, [], cas.config, now)).toBeUndefined();
 });
 
 test('an empty list of allowed names allows every name', async () => {
   cas.set(readAuthenticationConfig(data({ 'requestheader-allowed-names': '[]' })));
-  const user = userByCertificate(headers, await chain(frontProxyCa, 'anything'), cas, now);
+  const user = userByCertificate(headers, await chain(frontProxyCa, 'anything'), cas.config, now);
   expect(user?.uid).toBe('42');
 });
 
 test('an expired client certificate authenticates no user', async () => {
   const certificates = await chain(frontProxyCa, 'front-proxy-client');
-  expect(userByCertificate(headers, certificates, cas, now + 400 * 24 * 3_600_000)).toBeUndefined();
+  expect(userByCertificate(headers, certificates, cas.config, now + 400 * 24 * 3_600_000)).toBeUndefined();
 });
 
 test('while two front-proxy CAs overlap, certificates of both are accepted', async () => {
@@ -86,7 +86,7 @@ test('while two front-proxy CAs overlap, certificates of both are accepted', asy
   cas.set(readAuthenticationConfig(data({ 'requestheader-client-ca-file': `${frontProxyCa.cert}\n${next.cert}` })));
   expect([told, cas.ca.split('BEGIN CERTIFICATE').length - 1]).toEqual([1, 3]);
   for (const ca of [frontProxyCa, next]) {
-    expect(userByCertificate(headers, await chain(ca, 'front-proxy-client'), cas, now)?.uid).toBe('42');
+    expect(userByCertificate(headers, await chain(ca, 'front-proxy-client'), cas.config, now)?.uid).toBe('42');
   }
 });
 

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { percentDecoded } from '../../../base/text/texts.ts';
 import type { UserInfo } from '../../../kube/reviews.ts';
-import type { AuthenticationConfig, ClientCas } from './client-ca.ts';
+import type { AuthenticationConfig } from './client-ca.ts';
 
 /** The client's certificate and the intermediates that it sent, leaf first; empty when TLS accepted no certificate. */
 export function peerChain(req: IncomingMessage): X509Certificate[] {
@@ -26,19 +26,19 @@ export function peerChain(req: IncomingMessage): X509Certificate[] {
 export function userByCertificate(
   headers: IncomingMessage['headersDistinct'],
   chain: readonly X509Certificate[],
-  cas: Pick<ClientCas, 'config' | 'clientCas' | 'frontProxyCas'>,
+  config: AuthenticationConfig,
   now: number,
 ): UserInfo | undefined {
   const [leaf] = chain;
   if (!leaf) return undefined;
   const { commonName, organizations } = subjectOf(leaf);
-  const { allowedNames } = cas.config;
+  const { allowedNames } = config;
   const nameAllowed = allowedNames.length === 0 || (commonName !== undefined && allowedNames.includes(commonName));
-  if (nameAllowed && isIssuedBy(chain, cas.frontProxyCas, now)) {
-    const user = userOfHeaders(headers, cas.config);
+  if (nameAllowed && isIssuedBy(chain, config.frontProxyCas, now)) {
+    const user = userOfHeaders(headers, config);
     if (user) return user;
   }
-  if (commonName === undefined || !isIssuedBy(chain, cas.clientCas, now)) return undefined;
+  if (commonName === undefined || !isIssuedBy(chain, config.clientCas, now)) return undefined;
   return { username: commonName, groups: [...organizations, 'system:authenticated'] };
 }
 

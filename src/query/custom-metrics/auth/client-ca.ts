@@ -6,8 +6,10 @@ import type { ClientTrust } from '../../../net/https-server.ts';
 export interface AuthenticationConfig {
   /** CA of client certificates, PEM; "" where there is none. */
   readonly clientCa: string;
+  readonly clientCas: readonly X509Certificate[];
   /** CA of the front proxy, PEM; "" where there is none: identity headers are then ignored. */
   readonly frontProxyCa: string;
+  readonly frontProxyCas: readonly X509Certificate[];
   /** Common names of the front proxy; empty allows any. */
   readonly allowedNames: readonly string[];
   /** Header names in lower case, as Node gives them. */
@@ -16,17 +18,6 @@ export interface AuthenticationConfig {
   readonly groupHeaders: readonly string[];
   readonly extraHeaderPrefixes: readonly string[];
 }
-
-/** Before the configuration is read: no client is trusted. */
-const trustsNobody: AuthenticationConfig = {
-  clientCa: '',
-  frontProxyCa: '',
-  allowedNames: [],
-  usernameHeaders: [],
-  uidHeaders: [],
-  groupHeaders: [],
-  extraHeaderPrefixes: [],
-};
 
 /**
  * Reads the data of ConfigMap kube-system/extension-apiserver-authentication; its lists are JSON text.
@@ -39,27 +30,26 @@ export function readAuthenticationConfig(data: Readonly<Record<string, string>> 
     return value as string[];
   };
   const lower = (key: string): string[] => list(key).map((name) => name.toLowerCase());
-  const config = {
-    clientCa: data['client-ca-file'] ?? '',
-    frontProxyCa: data['requestheader-client-ca-file'] ?? '',
+  const { 'client-ca-file': clientCa = '', 'requestheader-client-ca-file': frontProxyCa = '' } = data;
+  return {
+    clientCa,
+    clientCas: certificatesOf(clientCa),
+    frontProxyCa,
+    frontProxyCas: certificatesOf(frontProxyCa),
     allowedNames: list('requestheader-allowed-names'),
     usernameHeaders: lower('requestheader-username-headers'),
     uidHeaders: lower('requestheader-uid-headers'),
     groupHeaders: lower('requestheader-group-headers'),
     extraHeaderPrefixes: lower('requestheader-extra-headers-prefix'),
   };
-  certificatesOf(config.clientCa);
-  certificatesOf(config.frontProxyCa);
-  return config;
 }
 
 /** The configuration in force; a change applies to new connections immediately. */
 export class ClientCas implements ClientTrust {
   readonly #listeners = new Set<() => void>();
-  #config = trustsNobody;
+  /** Without any authority: no client is trusted. */
+  #config = readAuthenticationConfig();
   #known = false;
-  #clientCas: readonly X509Certificate[] = [];
-  #frontProxyCas: readonly X509Certificate[] = [];
 
   /** False until the configuration has been read once. */
   get known(): boolean {
@@ -74,20 +64,10 @@ export class ClientCas implements ClientTrust {
     return [this.#config.clientCa, this.#config.frontProxyCa].filter((pem) => pem !== '').join('\n');
   }
 
-  get clientCas(): readonly X509Certificate[] {
-    return this.#clientCas;
-  }
-
-  get frontProxyCas(): readonly X509Certificate[] {
-    return this.#frontProxyCas;
-  }
-
   set(config: AuthenticationConfig): void {
     const before = this.ca;
     this.#config = config;
     this.#known = true;
-    this.#clientCas = certificatesOf(config.clientCa);
-    this.#frontProxyCas = certificatesOf(config.frontProxyCa);
     if (this.ca !== before) for (const listener of this.#listeners) listener();
   }
 

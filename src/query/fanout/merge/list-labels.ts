@@ -2,26 +2,18 @@ import { PooledSeries, SeriesPool } from '../../../promql/index.ts';
 import type { IndexLists } from '../../../promql/index.ts';
 import { compareLabels, compareUtf8 } from '../../../tsdb/index.ts';
 import type { Labels } from '../../../tsdb/index.ts';
-import type { ExpectedAgent } from '../../agents/directory.ts';
-import type { LostNode } from '../failure.ts';
 import { askNodes } from '../ask-node.ts';
 import { nodeFilter } from '../fan-out.ts';
 import type { AgentReader, AgentReadOptions } from '../readers/agent-reader.ts';
 import type { CallableAgent } from '../readers/call-agent.ts';
-import type { FanOutDeps } from '../fan-out.ts';
+import type { Asked, FanOutDeps, NodesRequest } from '../fan-out.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from '../readers/index-reader.ts';
 import { mergeLists } from './lists.ts';
 import { StepDown } from '../readers/partial-reader.ts';
-import type { SampleBudget } from './series-collector.ts';
 import type { TurnTaking } from '../../../base/turns/turns.ts';
 
-export interface ListRequest {
-  readonly agents: readonly ExpectedAgent[];
+interface ListRequest extends NodesRequest {
   readonly question: IndexQuestion;
-  readonly budget: SampleBudget;
-  readonly signal: AbortSignal;
-  /** The request's remaining time. An agent gets less of it, so that an answer without the agent is still in time. */
-  readonly remainingMs: number;
 }
 
 export interface ListDeps extends FanOutDeps {
@@ -29,10 +21,9 @@ export interface ListDeps extends FanOutDeps {
   readonly indexReader?: IndexReader | undefined;
 }
 
-export interface ListResult {
-  /** The agents that answered, in order of node names. */
-  readonly parts: readonly { readonly node: string; readonly readings: readonly IndexReading[] }[];
-  readonly lost: readonly LostNode[];
+interface NodeReadings {
+  readonly node: string;
+  readonly readings: readonly IndexReading[];
 }
 
 /**
@@ -41,7 +32,7 @@ export interface ListResult {
  * Guarantees: an agent's whole answer is in the result, or the agent is in `lost`.
  * Errors: only those that end the request itself (its signal, its budget).
  */
-export async function listLabels(request: ListRequest, deps: ListDeps): Promise<ListResult> {
+export async function listLabels(request: ListRequest, deps: ListDeps): Promise<Asked<NodeReadings>> {
   const { question, agents } = request;
   const filters = question.sets.map(nodeFilter);
   const pool = new SeriesPool();
