@@ -14,7 +14,7 @@ export interface Asked {
   readonly nodes: readonly string[];
 }
 
-/** One request names at most this many pods. */
+/** One selector names at most this many pods. */
 export const maxPods = 50;
 /** One request names at most this many nodes. If there are more, it matches all nodes. */
 const maxNodes = 50;
@@ -27,7 +27,10 @@ const lookback = '5m';
 /** Selectors whose newest samples are requested: pods by name, flows by workload, the agents' config metrics. Pure. */
 export function selectorsFor({ pods, nodes }: Asked): string[] {
   const byNamespace = Map.groupBy(pods, ({ namespace }) => namespace);
-  const own = [...byNamespace].flatMap(([namespace, members]) => {
+  const groups = [...byNamespace].flatMap(([namespace, members]) =>
+    groupsOf(maxPods, members).map((group) => [namespace, group] as const),
+  );
+  const own = groups.flatMap(([namespace, members]) => {
     const inside = quoted(namespace);
     const names = oneOf(members.map(({ name }) => name));
     const owners = oneOf(members.map(ownerName));
@@ -39,6 +42,10 @@ export function selectorsFor({ pods, nodes }: Asked): string[] {
     ];
   });
   return [...own, `${configMetric}{k8s_node_name=~${nodePattern(nodes)}}`];
+}
+
+function groupsOf<T>(size: number, items: readonly T[]): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
 /** The name of a pod's owner, as the labels of flows name it. */

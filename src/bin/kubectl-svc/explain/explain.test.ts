@@ -328,6 +328,14 @@ test('queries look back five minutes, whatever the lookback of the server', asyn
   expect(asked).toEqual(['5m', '5m']);
 });
 
+test('a selector names at most 50 pods: more of one namespace are in several', () => {
+  const pods = Array.from({ length: 120 }, (_, i) => ({
+    ...{ namespace: 'shop', name: `p${i}`, labels: {}, containers: [], nodeName: 'n' },
+  }));
+  const named = selectorsFor({ pods, nodes: [] }).flatMap((one) => /k8s_pod_name=~"(.*)"/.exec(one)?.[1] ?? []);
+  expect(named.map((names) => names.split('|').length)).toEqual([50, 50, 20]);
+});
+
 test('many nodes and namespaces are requested in paths that the query server takes, and each series counts once', async () => {
   const paths: string[] = [];
   const flow = `ebpf_network_flow_bytes{k8s_src_namespace="shop-1",k8s_dst_namespace="shop-49"}`;

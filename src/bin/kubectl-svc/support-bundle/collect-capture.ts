@@ -19,6 +19,8 @@ import type { Redactor } from './redact/redactor.ts';
  * the one half does not need is for the other.
  */
 const maxExplained = 100;
+/** The most pods that are explained. Each monitor has an equal share, so that a bundle is made in seconds. */
+const maxExplainedPods = 500;
 
 /** Adds the wanted configs of the nodes, and the explanations of nodes and monitors. */
 export async function addCapture(
@@ -41,16 +43,19 @@ export async function addCapture(
       namespace,
     })),
   ];
-  const shown = targets.map((one) => ({
-    ...one,
-    pods: podsOfTarget(one.target, one.namespace, view, unasked).slice(0, maxPods),
-  }));
+  const share = Math.min(maxPods, Math.floor(maxExplainedPods / Math.max(monitorCount, 1)));
+  const found = targets.map((one) => ({ ...one, pods: podsOfTarget(one.target, one.namespace, view, unasked) }));
+  const shown = found.map((one) => ({ ...one, pods: one.pods.slice(0, share) }));
+  const cut = found.filter(({ pods }) => pods.length > share).length;
   if (nodes.length > nodeCount)
     bundle.lacks('explain/node/, in part', `of ${nodes.length} nodes the first ${nodeCount} are explained`);
   if (monitors.length > monitorCount)
     bundle.lacks('explain/monitor/, in part', `of ${monitors.length} monitors the first ${monitorCount} are explained`);
-  const facts = shown.flatMap(({ pods }) => pods.flatMap((pod) => podFacts(pod) ?? [])).slice(0, maxPods);
-  const series = await askSeries(() => session.connect(), { pods: facts, nodes }, session.signal);
+  if (cut > 0)
+    bundle.lacks('explain/monitor/: pods', `of each monitor the first ${share} are explained, of ${cut} not all`);
+  // Several monitors may select the same pod.
+  const pods = new Set(shown.flatMap((one) => one.pods.flatMap((pod) => podFacts(pod) ?? [])));
+  const series = await askSeries(() => session.connect(), { pods: [...pods], nodes }, session.signal);
   if (series.fault !== undefined) bundle.lacks('explain/: whether there is data', redactor.text(series.fault));
   const all = { ...unasked, facts: series };
   for (const { target, namespace, pods } of shown) {

@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { createGunzip } from 'node:zlib';
 import { extract } from 'tar-stream';
 import type { RestClient } from '../../../kube/index.ts';
-import { aComponentPod, aNode, anObject, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { aComponentPod, aNode, anObject, aReadyPod, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
 import { fill, startApi } from '../../../testing/capture/plugin-run.ts';
 import { aMonitor, aPolicy } from '../../../testing/capture/world.ts';
 import { StatusError, type FakeApiServer } from '../../../testing/fake-api-server/index.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
+import type { PodWithStatus } from '../cluster/pod-fault.ts';
 import { runPluginHere, type PluginResult, type PluginRunOptions } from '../../../testing/plugin/plugin-run.ts';
 
 let api: FakeApiServer;
@@ -126,6 +127,40 @@ test.each([
     ...(shown[0]! < nodes ? [`of ${nodes} nodes the first ${shown[0]} are explained`] : []),
     ...(shown[1]! < monitors ? [`of ${monitors} monitors the first ${shown[1]} are explained`] : []),
   ]);
+});
+
+test('the series of every explained pod are asked for, however many there are', async () => {
+  const podsOf = (namespace: string, count: number): PodWithStatus[] =>
+    Array.from({ length: count }, (_, n) => aReadyPod(`${namespace}/p${n}`, 'node-1'));
+  fill(
+    api,
+    aView({
+      pods: { items: [...podsOf('pay', 60), ...podsOf('shop', 40)] },
+      monitors: { items: [aMonitor('pay/m', { selector: {} }), aMonitor('shop/m', { selector: {} })] as never[] },
+    }),
+  );
+  /** One series for each pod that a selector names. */
+  const federated = (path: string): string =>
+    new URLSearchParams(path.split('?')[1])
+      .getAll('match[]')
+      .flatMap((selector) => {
+        const [, namespace, names = ''] = /^{k8s_namespace_name="(.*)",k8s_pod_name=~"(.*)"}$/.exec(selector) ?? [];
+        return names.split('|').map((pod) => `http_requests{k8s_namespace_name="${namespace}",k8s_pod_name="${pod}"}`);
+      })
+      .map((series) => `${series} 1 ${viewTime}\n`)
+      .join('');
+  const { file } = await make([], {
+    answer: ({ path }) =>
+      path.startsWith('/federate') ? { text: federated(path) } : { data: { resultType: 'vector', result: [] } },
+  });
+  const files = await unpack(file);
+  for (const namespace of ['pay', 'shop']) {
+    const text = files.get(`explain/monitor/${namespace}/m.txt`);
+    expect(text).toContain('1 series (http_requests 1)');
+    expect(text).not.toContain('no series of the pod');
+  }
+  const lacking = indexOf(files).absent.find(({ what }) => what === 'explain/monitor/: pods');
+  expect(lacking?.why).toBe('of each monitor the first 50 are explained, of 1 not all');
 });
 
 test('nodes with the same file of the instrument but different rules have separate files of rules', async () => {
