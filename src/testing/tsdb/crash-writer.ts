@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { silentLogger } from '../../base/logger.ts';
 import { labelsFromObject, openStore } from '../../tsdb/index.ts';
 import type { Labels, NativeHistogram } from '../../tsdb/index.ts';
@@ -21,6 +22,8 @@ export const crashHistogram = (n: number): NativeHistogram => aHistogram(Math.fl
 if (/crash-writer\.m?[jt]s$/.test(process.argv[1] ?? '')) await main(process.argv[2]!, Number(process.argv[3]));
 
 async function main(dir: string, first: number): Promise<void> {
+  // A process that is killed does not keep its compiled code for the next one.
+  flushCompileCache();
   let n = first;
   // The clock advances with the samples, far faster than real time: blocks and checkpoints are written many times a
   // second.
