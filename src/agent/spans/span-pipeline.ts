@@ -10,7 +10,7 @@ import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
 import { isShown, pathOf, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
-import { TailSampler } from './tail-sampler.ts';
+import { TailSampler, type TailSpan } from './tail-sampler.ts';
 import { UnshownSpans } from './unshown-spans.ts';
 
 /** Why a span was dropped before the ring (the buffer of the stream). */
@@ -35,13 +35,9 @@ type SpanConfig = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'reda
  * A span that passed its pod's filters. It is redacted already: no unredacted span waits for a tail decision, which
  * keeps or drops a whole trace.
  */
-interface Candidate {
-  readonly traceId: string;
+interface Candidate extends TailSpan {
   /** The namespace of its sender; `''` for an unknown sender. */
   readonly account: string;
-  readonly isError: boolean;
-  readonly durationNs: number;
-  readonly bytes: number;
   readonly startNs: bigint;
   readonly record: SpanRecord;
   readonly monitors: readonly MonitorSpans[];

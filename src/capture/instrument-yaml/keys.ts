@@ -1,3 +1,4 @@
+import { builtinTraceInstrumentations } from './builtin.ts';
 import { instrumentVersions, isSinceV010, type InstrumentVersion } from './version.ts';
 
 /**
@@ -49,25 +50,7 @@ const features = {
   'v0.10': ['network_flow_packets', 'stats_tcp_io', 'stats_tcp_retransmits'],
 } as const;
 
-const instrumentations = [
-  '*',
-  'http',
-  'grpc',
-  'sql',
-  'redis',
-  'kafka',
-  'mqtt',
-  'nats',
-  'amqp',
-  'mongo',
-  'dns',
-  'couchbase',
-  'genai',
-  'memcached',
-  'sunrpc',
-  'aerospike',
-  'gpu',
-];
+const instrumentations = ['*', ...builtinTraceInstrumentations, 'dns', 'genai', 'sunrpc', 'aerospike', 'gpu'];
 
 const sampler = object({
   name: choice(

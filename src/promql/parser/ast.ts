@@ -26,6 +26,8 @@ export const binaryOperators = {
 /** Operators between two expressions. `</` and `>/` trim native histograms at a bound. */
 export type BinaryOperator = keyof typeof binaryOperators;
 
+const withParameter = ['topk', 'bottomk', 'count_values', 'quantile', 'limitk', 'limit_ratio'] as const;
+
 /** The names of aggregations. */
 export const aggregators = [
   'sum',
@@ -36,12 +38,7 @@ export const aggregators = [
   'group',
   'stddev',
   'stdvar',
-  'topk',
-  'bottomk',
-  'count_values',
-  'quantile',
-  'limitk',
-  'limit_ratio',
+  ...withParameter,
 ] as const;
 /** Operators that aggregate series. */
 export type Aggregator = (typeof aggregators)[number];
@@ -235,11 +232,4 @@ export const comparisonOperators: ReadonlySet<string> = new Set(['==', '!=', '>'
 /** Operators on sets of series. */
 export const setOperators: ReadonlySet<string> = new Set(['and', 'or', 'unless']);
 /** Aggregators with a parameter before the expression. */
-export const parameterAggregators: ReadonlySet<string> = new Set([
-  'topk',
-  'bottomk',
-  'count_values',
-  'quantile',
-  'limitk',
-  'limit_ratio',
-]);
+export const parameterAggregators: ReadonlySet<string> = new Set(withParameter);

@@ -18,17 +18,17 @@ function withTiming(expr: Expr, timing: Partial<Timing>, end: number): Expr {
   return { ...(expr as VectorSelector | SubqueryExpr), ...timing, end };
 }
 
+/** The part that a modifier changes; a modifier after anything else is a fault. */
+function timedBy(stream: TokenStream, expr: Expr, modifier: string): VectorSelector | SubqueryExpr {
+  const after = 'an instant vector selector or range vector selector or a subquery';
+  return timed(expr) ?? stream.fail(expr, `${modifier} modifier must be preceded by ${after}`);
+}
+
 /** Consumes `offset <duration>` after a selector or subquery. */
 export function parseOffset(stream: TokenStream, expr: Expr): Expr {
   stream.take();
   const offset = parseOffsetDuration(stream);
-  const target = timed(expr);
-  if (target === null) {
-    return stream.fail(
-      expr,
-      'offset modifier must be preceded by an instant vector selector or range vector selector or a subquery',
-    );
-  }
+  const target = timedBy(stream, expr, 'offset');
   if (!('ms' in target.offset) || target.offset.ms !== 0) stream.fail(expr, 'offset may not be set multiple times');
   return withTiming(expr, { offset }, stream.lastEnd);
 }
@@ -54,13 +54,7 @@ export function parseAt(stream: TokenStream, expr: Expr): Expr {
     }
     at = { kind: 'time', ms: roundHalfAway(value * 1000) };
   }
-  const target = timed(expr);
-  if (target === null) {
-    return stream.fail(
-      expr,
-      '@ modifier must be preceded by an instant vector selector or range vector selector or a subquery',
-    );
-  }
+  const target = timedBy(stream, expr, '@');
   if (target.at !== null) stream.fail(expr, '@ <timestamp> may not be set multiple times');
   return withTiming(expr, { at }, stream.lastEnd);
 }

@@ -1,16 +1,10 @@
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
-import type { TopologyGrouping, TopologyNodeKind } from '../../api/page/types.ts';
+import type { TopologyGrouping, TopologyNode } from '../../api/page/types.ts';
 import type { AddressIndex, AddressOwner, Workload } from '../addresses/address-index.ts';
 import { ownerOfHost } from '../addresses/owner-of-host.ts';
 
 /** One end of an edge, as a topology shows it. */
-export interface End {
-  readonly id: string;
-  readonly kind: TopologyNodeKind;
-  readonly namespace: string;
-  readonly name: string;
-  readonly workloadKind: string;
-}
+export type End = Pick<TopologyNode, 'id' | 'kind' | 'namespace' | 'name' | 'workloadKind'>;
 
 export interface EndsOptions {
   readonly index: AddressIndex;

@@ -72,12 +72,7 @@ export class PodAgent extends Agent {
       (raw) => {
         if (raw.errored) return done(raw.errored);
         const { ca, servername, rejectUnauthorized } = options;
-        const socket = connectTls({
-          socket: raw,
-          ...(ca === undefined ? {} : { ca }),
-          ...(servername === undefined ? {} : { servername }),
-          ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-        });
+        const socket = connectTls({ socket: raw, ca, servername, rejectUnauthorized });
         // The error that ends the tunnel has the reason; TLS above it would only report that the tunnel was cut.
         raw.on('error', (error) => socket.destroy(error));
         done(null, socket);
