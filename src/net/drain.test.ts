@@ -2,7 +2,7 @@ import { Agent, get, type IncomingHttpHeaders, type Server } from 'node:http';
 import { connect as http2Connect, type ClientHttp2Session } from 'node:http2';
 import type { Clock } from '../base/clock.ts';
 import { FakeClock, settle } from '../testing/fake-clock.ts';
-import { createApiServer } from './api-server.ts';
+import { createApiServer } from './https-server.ts';
 import { createCa, issueLeaf } from './ca.ts';
 import { untilQuiet } from './drain.ts';
 import { createHttpServer, type HttpHandler } from './http/index.ts';

@@ -4,7 +4,7 @@ import type { NamedLabels } from '../capture/index.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { defaultPoolBytes } from '../base/memory-pool.ts';
-import { createApiServer } from '../net/api-server.ts';
+import { createApiServer } from '../net/https-server.ts';
 import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
 import { untilQuiet } from '../net/drain.ts';
 import { createHttpServer, expressHandler, httpServerMetrics, probeLimits } from '../net/http/index.ts';

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { Registry } from 'prom-client';
 import { createLogger, type Logger } from '../../base/logger.ts';
-import { createApiServer } from '../api-server.ts';
+import { createApiServer } from '../https-server.ts';
 import { createCa, issueLeaf } from '../ca.ts';
 import { closeServer, listen } from '../listen.ts';
 import { fixedTls } from '../tls-material.ts';

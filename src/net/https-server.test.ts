@@ -2,7 +2,7 @@ import { connect } from 'node:http2';
 import type { ClientHttp2Session } from 'node:http2';
 import { Agent, request } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import { createApiServer } from './api-server.ts';
+import { createApiServer } from './https-server.ts';
 import { createCa, issueLeaf, type KeyPairPem } from './ca.ts';
 import { closeServer, listen } from './listen.ts';
 import type { TlsMaterial } from './tls-material.ts';
