@@ -16,11 +16,13 @@ export interface RatesWork {
   readonly cores: string;
 }
 
-/** Samples per second of the receiver's CPU time, and the memory that it holds after them. */
+/** Samples per second of the receiver's CPU time, and the memory that it holds after the intervals of `steady`. */
 interface Rates {
   readonly fresh: number;
   readonly young: number;
   readonly steady: number;
+  /** Of the interval that creates as many further series, at the end of the run. */
+  readonly later: number;
   readonly residentMiB: number;
   /** Null for Prometheus, whose page is not scraped. */
   readonly scrapes: Scrapes | null;
@@ -29,7 +31,7 @@ interface Rates {
 /**
  * Sends the same HTTP posts to an agent and to a Prometheus, each a new process in each run. Measures three periods:
  * the interval that creates the series, the intervals of a young process, and the later intervals. Then scrapes the
- * agent's page.
+ * agent's page, and at last creates as many series again, in a process whose code is compiled by then.
  */
 export async function benchRates({ runs, say, quick, reporter }: Stage, work: RatesWork): Promise<void> {
   const { pods, rounds, start, cores } = work;
@@ -49,7 +51,8 @@ export async function benchRates({ runs, say, quick, reporter }: Stage, work: Ra
     report({ name: `${name}/${figure}/samples-per-cpu-second`, unit: '1/s', ...column(turns, of), goal });
   emit('otlp-to-durable', (one) => one.steady, { of: 'ratio', atLeast: 2 });
   emit('young-process', (one) => one.young);
-  emit('new-series', (one) => one.fresh);
+  emit('new-series', (one) => one.fresh, { of: 'ratio', atLeast: 1 });
+  emit('new-series-later', (one) => one.later);
   report({ name: `${name}/otlp-to-durable/rss`, unit: 'MiB', ...column(turns, (one) => one.residentMiB) });
   reportScrapes(
     reporter({ cores, caches: 'warm: the agent has taken all intervals, and an interval comes in meanwhile' }),
@@ -78,7 +81,9 @@ async function rates(start: () => Promise<Receiver>, work: RatesWork, scrapeCoun
       receiver.scrapeUrl === null
         ? null
         : await scrapes(receiver, receiver.scrapeUrl, scrapeCount, (i) => httpBodies(pods, time, rounds + i));
-    return { fresh, young, steady, residentMiB: resident, scrapes: own };
+    const later = await perCpuSecond([httpBodies(2 * pods, time, rounds - 1).slice(pods)]);
+    await expectSeries(receiver, 2 * pods * seriesPerPod);
+    return { fresh, young, steady, later, residentMiB: resident, scrapes: own };
   } finally {
     await receiver.stop();
   }

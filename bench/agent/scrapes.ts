@@ -68,7 +68,7 @@ function scrapeOnce(url: string, accept: string, encoding: string): Promise<numb
 export function reportScrapes(report: ReturnType<Stage['reporter']>, name: string, all: readonly Scrapes[]): void {
   for (const page of Object.keys(all[0]?.pages ?? {})) {
     const runs = all.map(({ pages }) => pages[page]!);
-    const goal = { of: 'ours', atMost: 250 } as const;
+    const goal = { of: 'ours', atMost: 100 } as const;
     report({ name: `${name}/${page}/time`, unit: 'ms', ours: runs.map(({ ms }) => ms), goal });
     report({ name: `${name}/${page}/cpu`, unit: 'ms', ours: runs.map(({ cpuMs }) => cpuMs) });
   }

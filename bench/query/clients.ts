@@ -53,7 +53,9 @@ export async function benchClients(
   const report = reporter({ cores, caches: agentCaches });
   for (const [figure, { unit }] of Object.entries(all[0]!.figures)) {
     const ours = all.map(({ figures }) => figures[figure]?.value ?? NaN);
-    report({ name: `clients/${clients}/${agents}-agents/${figure}`, unit, ours });
+    const atMost = goals[figure];
+    const goal = atMost === undefined ? undefined : ({ of: 'ours', atMost } as const);
+    report({ name: `clients/${clients}/${agents}-agents/${figure}`, unit, ours, goal });
   }
   const errors = all.map((one) => one.errors);
   report({
@@ -63,6 +65,9 @@ export async function benchClients(
     goal: { of: 'ours', atMost: 0 },
   });
 }
+
+/** Bounds for figures of the clients, by name. */
+const goals: Readonly<Record<string, number>> = { 'all/p50': 300, 'all/p99': 1_500, 'query-rss/highest': 400 };
 
 /** Runs the clients once. The times leave out degraded answers. */
 export async function runClients(work: ClientsWork): Promise<ClientsRun> {

@@ -35,6 +35,7 @@ export const parts: readonly Part[] = [
   { name: 'agent-start', script: 'bench:agent', args: ['--only', 'start', '--history-rounds', '48'] },
   { name: 'otlp', script: 'bench:otlp', args: [] },
   { name: 'capture', script: 'bench:capture', args: [] },
+  { name: 'floors', script: 'bench:floors', args: [] },
   { name: 'store-ingest', script: 'bench:tsdb', args: ['--only', 'ingest', '--series', '5000'] },
   { name: 'store-codec', script: 'bench:tsdb', args: ['--only', 'codec'] },
   { name: 'store-remote-read', script: 'bench:tsdb', args: ['--only', 'remote-read'] },
