@@ -69,7 +69,7 @@ interface Told {
   revision: number;
 }
 
-/** Sends the status at once, after each change that no answer has told, and at least every `heartbeatSeconds`. */
+/** Sends the status at once, after each change that no answer has reported, and at least every `heartbeatSeconds`. */
 async function report(state: CaptureState, socket: MessageSocket, told: Told, ended: AbortSignal): Promise<void> {
   let status = state.status();
   while (!ended.aborted) {
@@ -78,14 +78,14 @@ async function report(state: CaptureState, socket: MessageSocket, told: Told, en
   }
 }
 
-/** The next status to send. An answer may tell the one that it waits for. */
+/** Waits for the next status to send. A change that an answer reports in the meantime is not sent again. */
 async function untold(state: CaptureState, told: Told, ended: AbortSignal): Promise<AgentStatus> {
   let waitMs = heartbeatSeconds * 1_000;
   for (;;) {
     const after = told.revision;
     const status = await state.statusAfter(after, waitMs, ended);
     if (after === told.revision || status.revision > told.revision) return status;
-    // The wait ended up to `answeredMs` after the answer, which is as much of the silence that is allowed after it.
+    // The wait ended up to `answeredMs` after that answer, from which the next heartbeat is counted.
     waitMs = heartbeatSeconds * 1_000 - answeredMs;
   }
 }

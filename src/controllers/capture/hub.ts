@@ -232,8 +232,8 @@ export class CaptureHub {
   }
 
   /**
-   * Acknowledgements of a whole fleet come at a time, and a plan looks at every node. So a plan is made only if one may
-   * change something: where no node waits, only the changed node itself could be planned for.
+   * The acknowledgements of a whole fleet arrive together, and a plan looks at every node. So a plan is made only where it
+   * may change something: while no node waits, it could change nothing but the node that reported.
    */
   #nodeChanged(node: NodeState): void {
     this.#changes.nodes.add(node.name);
