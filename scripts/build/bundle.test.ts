@@ -63,6 +63,13 @@ test.each(names)('the bundle of %s needs nothing but built-in modules and its ow
   expect(outside).toEqual([]);
 });
 
+test.each(names)('no module of %s imports http, which would load the copy of undici that is in Node', (name) => {
+  const imports = Object.values(made.get(name)!.outputs).flatMap((output) => output.imports);
+  const statements = imports.filter(({ external, kind }) => external === true && kind === 'import-statement');
+  expect(statements.map(({ path }) => path)).toContain('node:fs');
+  expect(statements.filter(({ path }) => /^(?:node:)?http$/.test(path))).toEqual([]);
+});
+
 test.each(names)('the code of %s takes at most 20 MB, and each file has a source map', async (name) => {
   const files = await readdir(join(dir, 'dist', name));
   const code = files.filter((file) => /\.c?js$/.test(file));

@@ -2,6 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BuildIdentity } from './identity.ts';
+import { lightHttp } from './light-http.ts';
 import { build, type BuildOptions, type BuildResult, type Metafile, type Plugin } from 'esbuild';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -62,7 +63,7 @@ export async function bundleFile(source: string, outfile: string): Promise<void>
     entryPoints: [source],
     outfile,
     banner,
-    plugins: [lightDotI, ownRequire],
+    plugins: [lightDotI, lightHttp, ownRequire],
   });
 }
 
@@ -82,10 +83,18 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
     metafile: true,
     define: { SVC_BUILD_IDENTITY: JSON.stringify(identity) },
     banner,
-    plugins: [...plugins, lightDotI, lateClientNode, lightGax, ownRequire, ...(development ? [] : [withoutFileKeys])],
+    plugins: [
+      ...plugins,
+      lightDotI,
+      lateClientNode,
+      lightGax,
+      lightHttp,
+      ownRequire,
+      ...(development ? [] : [withoutFileKeys]),
+    ],
   });
   if (program === 'svc') {
-    await build({ ...common, entryPoints: alone, outdir });
+    await build({ ...common, entryPoints: alone, outdir, plugins: [lightHttp] });
   }
   if (program === 'minter') return metafile;
   const { inputs, outputs } = await addClientNode(outDir, outdir);
