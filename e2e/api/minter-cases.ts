@@ -24,7 +24,7 @@ const images: Case[] = [
   ),
   refuses('no image', { image: null }, /spec.image: Required value/),
   refuses('six replicas', { replicas: 6 }, /less than or equal to 5/),
-  refuses('no replicas', { replicas: 0 }, /greater than or equal to 1/),
+  refuses('zero replicas', { replicas: 0 }, /greater than or equal to 1/),
 ];
 
 const platform: Case[] = [
@@ -106,8 +106,8 @@ const rules: Case[] = [
     withScopes({ ...scope, emails: [`a'${email}`] }),
     /emails are cloud service accounts/,
   ),
-  accepts('pinned ids', withScopes({ ...scope, subs: ['112233445566'] })),
-  refuses('an id with a quote', withScopes({ ...scope, subs: ["1'1"] }), /subs.* should match/),
+  accepts('a scope with subject ids', withScopes({ ...scope, subs: ['112233445566'] })),
+  refuses('a subject id with a quote', withScopes({ ...scope, subs: ["1'1"] }), /subs.* should match/),
   refuses('a scope without permissions', withScopes({ ...scope, permissions: {} }), /at least 1 properties/),
   refuses('the permission *', withScopes({ ...scope, permissions: { '*': 'read' } }), /name each permission/),
   refuses(

@@ -148,7 +148,11 @@ const ceilings: Case[] = [
       onLimit: 'Drop',
     },
   }),
-  refuses('label values of 15 characters', { limits: { maxLabelValueLength: 15 } }, /greater than or equal to 16/),
+  refuses(
+    'a limit of 15 characters for label values',
+    { limits: { maxLabelValueLength: 15 } },
+    /greater than or equal to 16/,
+  ),
   accepts('sizes as numbers and as strings', {
     retention: { metrics: { time: '24h', size: '2Gi' }, spans: { time: '15m', size: 1048576 } },
   }),

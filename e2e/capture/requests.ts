@@ -2,8 +2,8 @@ const started = Date.now();
 let count = 0;
 
 /**
- * Reports one more request of a pod in the namespace `shop`, as the SDK of a service would. `instrument` is the address of
- * the process that stands in for the instrument on the pod's node.
+ * Reports one more request of a pod in the namespace `shop`, as the SDK of a service would. `instrument` is the address
+ * of the process that stands in for the instrument on the pod's node.
  */
 export async function requests(instrument: string, pod: string): Promise<void> {
   count++;

@@ -71,7 +71,7 @@ export function captureCases(stage: () => Stage, installed: () => Plugin): void 
           .map(({ asks, answer, fact }) => `${pod} ${asks} ${answer}: ${fact}`),
       );
 
-    test('of captured pods answers every step with yes; the agents have the config that it compiles', async () => {
+    test('of captured pods answers every step with yes; the agents have the config that `explain` compiles', async () => {
       const explained = await until('every step to be yes', () => explain('deployment/checkout'), {
         good: (answer) => answer.pods.length > 0 && open(answer).length === 0,
         timeoutMs: 60_000,

@@ -25,7 +25,10 @@ const instantQueries = [
 ];
 const rangeQueries = ['svc_agent_up', 'odd', '1', '"s"', 'svc_agent_up[1m]', 'sum(odd)', 'sort(svc_agent_up)', 'sum('];
 
-/** Requests with equal answers, except for our two extra fields and the order of instant vectors. `now` in seconds. */
+/**
+ * Requests that both servers answer equally, except for our two extra fields and the order of instant vectors. `now` is
+ * in seconds.
+ */
 export function sameRequests(now: number): ApiRequest[] {
   const at = String(now);
   const start = String(now - 60);
@@ -117,7 +120,10 @@ export function sameRequests(now: number): ApiRequest[] {
   ];
 }
 
-/** Requests refused with the same status and error type. Messages differ: Prometheus' come from Go libraries. */
+/**
+ * Requests that both servers refuse, with the same status and error type. Messages differ: Prometheus' come from Go
+ * libraries.
+ */
 export function refusedRequests(now: number): ApiRequest[] {
   const up = { query: 'svc_agent_up', time: String(now) };
   return [
@@ -135,7 +141,8 @@ export function refusedRequests(now: number): ApiRequest[] {
 }
 
 /**
- * Requests whose answers have the same fields and types at every level; ours may have more. Values differ by server.
+ * Requests whose answers have the same fields and types at every level; our answers may have more fields. The values of
+ * both servers differ.
  */
 export function alikeRequests(now: number): ApiRequest[] {
   const at = String(now);

@@ -5,7 +5,7 @@ import { complete } from './kubectl-svc/completion/complete.ts';
 import { processHost } from './kubectl-svc/process-host.ts';
 import { runPlugin } from './kubectl-svc/program.ts';
 
-/** `kubectl svc`: kubectl runs a program of this name from the PATH. */
+/** For the command `kubectl svc`, kubectl runs the program `kubectl-svc` from the PATH. */
 const host = processHost(process, systemClock);
 const [first, ...words] = process.argv.slice(2);
 if (first !== completeWord) process.exit(await runPlugin(process.argv.slice(2), host));

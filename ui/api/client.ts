@@ -81,7 +81,7 @@ export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   return new ApiFailure('network', 'The query server cannot be reached.');
 }
 
-/** A fault of the server, or of a proxy in front of it, is temporary. An unimplemented request (501) stays refused. */
+/** A fault of the server, or of a proxy in front of it, is temporary. An unimplemented request (501) is a refusal. */
 function kindOf(status: number): FailureKind {
   if (status === 401) return 'unauthorized';
   if (status === 403) return 'forbidden';

@@ -11,7 +11,7 @@ test.each<[string, Answer, string]>([
   ['a value from before an acknowledgement', whole(9), '9, and 10 had been acknowledged before it was asked'],
   ['no value, and not degraded', whole(null), '0, and 10 had been acknowledged before it was asked'],
   ['a value that was never sent', whole(13), '13, and 12 is all that was sent'],
-  ['the node named as missing', degraded('node-1'), 'degraded'],
+  ['a known node named as missing', degraded('node-1'), 'degraded'],
   ['`degraded` but no missing node', degraded(), 'degraded, and no node is missing'],
   ['an unknown node named as missing', degraded('node-7'), 'degraded for nodes that do not exist: node-7'],
 ])('the oracle judges an answer with %s', (_, answer, verdict) => {

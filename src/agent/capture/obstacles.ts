@@ -52,7 +52,9 @@ export function obstacleOf(
   return null;
 }
 
-/** Upstream, perf_event_paranoid has no level above 2. Distributions added some, which may require SYS_ADMIN. */
+/**
+ * In mainline Linux, perf_event_paranoid has no level above 2. Distributions added some, which may require SYS_ADMIN.
+ */
 function refusal(paranoid: number | null): string {
   if (paranoid === null || paranoid <= 2) return '';
   return `; kernel.perf_event_paranoid is ${paranoid}, where kernels refuse its probes: set it to 2 on the node, or set --instrument-privileges=sys-admin`;

@@ -142,7 +142,7 @@ test('an exemplar goes out once, with the first sample after it', async () => {
   expect(seen()).toEqual(['1', '', '2']);
 });
 
-test.each([200, 400])('an answer %i with a very long body is as final as one without a body', async (status) => {
+test.each([200, 400])('after an answer %i with a very long body, the request is not sent again', async (status) => {
   answer = { status, text: 'x'.repeat(1 << 20) };
   exports.setConfig(config({ exports: [policyExport('a')] }));
   await take(series);
@@ -172,7 +172,7 @@ test('each destination gets only the families, namespaces and pods that its rule
 /** A destination whose Secret is missing, so that its samples stay in the queue. */
 const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
 
-test('the gauges of a destination disappear with the last queue of its name', async () => {
+test('the gauges of a destination disappear when the last queue under its name is removed', async () => {
   const gauges = async (): Promise<string[]> => {
     exports.statuses();
     const text = await registry.metrics();

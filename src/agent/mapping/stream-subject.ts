@@ -64,7 +64,7 @@ function flowSubject(stream: Stream, identity: Identity): StreamSubject {
   return { resource, point, valueOf, pod: null, namespace: '', container: '', charged };
 }
 
-/** The namespaces that a new stream would count for. */
+/** The namespaces against whose limits the series of a new stream would count. */
 export function chargedTo(
   otlpName: string,
   resource: readonly Attribute[],

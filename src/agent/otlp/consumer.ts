@@ -18,7 +18,8 @@ export type RejectReason =
   'malformed' | 'too_large' | 'content_type' | 'encoding' | 'method' | 'invalid_point' | 'over_budget' | 'store';
 
 /**
- * Takes the requests that both receivers have decoded. The calls return immediately: they only enqueue in memory.
+ * Takes the requests that the HTTP receiver or the gRPC receiver has decoded. The calls return immediately: they only
+ * enqueue in memory.
  * `settled` limits how long a sender waits for the disk.
  */
 export interface OtlpConsumer {

@@ -186,7 +186,7 @@ test('an internal error is answered without its details', async () => {
   expect(outcome).toEqual({ refusal: 'internal', message: 'internal error' });
 });
 
-test('the port serves clients of our CA by name, counts its requests, and says what is wrong with a request', async () => {
+test('the port serves clients of our CA that have an allowed name, counts requests, and says what is wrong with a request', async () => {
   // eslint-disable-next-line tests/fixed-date-beside-real-clock -- OpenSSL judges certificates by the machine's clock.
   const now = Date.now();
   const ca = await createCa({ commonName: 'svc-ca', now });

@@ -85,7 +85,8 @@ async function untold(state: CaptureState, told: Told, ended: AbortSignal): Prom
     const after = told.revision;
     const status = await state.statusAfter(after, waitMs, ended);
     if (after === told.revision || status.revision > told.revision) return status;
-    // The wait ended up to `answeredMs` after that answer, from which the next heartbeat is counted.
+    // An answer has reported the change. The next heartbeat is counted from that answer, which was sent up to
+    // `answeredMs` before this wait ended.
     waitMs = heartbeatSeconds * 1_000 - answeredMs;
   }
 }

@@ -15,7 +15,7 @@ export const statusPaceMs = 5_000;
 type WithStatus = KubeObject & { status?: { conditions?: Condition[] } };
 
 /**
- * Writes statuses, but not after every change of a number.
+ * Writes statuses. Numbers in a status may change often: not every such change is written.
  *
  * Guarantees: a new generation is written immediately; otherwise one write per object in 5 s. Writes without a change
  * are skipped (by the writer). Every write except those of `writeFirst` is announced.

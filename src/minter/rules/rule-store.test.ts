@@ -135,7 +135,7 @@ test('the 201st file is a fault', async () => {
   expect(store.current.faults).toEqual([{ file: 'r1200.yaml', message: 'more than 200 files' }]);
 });
 
-test('the hash depends on what is in force, not on the order of reading', async () => {
+test('the hash depends on the rules in force, not on the order in which their files are read', async () => {
   await writeFile(join(dir, 'a.yaml'), agentRules(['a']));
   await writeFile(join(dir, 'b.yaml'), agentRules(['b']));
   await store.start();

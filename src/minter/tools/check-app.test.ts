@@ -9,7 +9,8 @@ import { checkApp } from './check-app.ts';
 
 let world: MinterWorld;
 beforeAll(async () => {
-  // In its first call the client of the key service loads its code: longer on a busy machine than a call may take.
+  // At its first call, the client of the key service loads its code. On a busy machine that takes longer than a call
+  // may take.
   world = await startMinterWorld();
   await until('a first check', async () => (await check()).code === 0);
   await world.stop();

@@ -15,7 +15,7 @@ export interface ValidateRulesOptions {
   allowWildcard: boolean;
   /** JSON file with the claims of a caller. If set, the decision for a request is explained. */
   token?: string;
-  /** The request. */
+  /** The request whose decision is explained: its organization, repositories and scope. */
   org: string;
   repo: readonly string[];
   scope: string;

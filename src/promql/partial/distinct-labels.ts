@@ -1,7 +1,7 @@
 import { compareLabels, labelsKey } from '../labels.ts';
 import type { Labels } from '../types.ts';
 
-/** Checks that label sets are distinct. While they come in label order, each is compared only with the last one. */
+/** Checks that label sets are distinct. While they come in label order, each is compared only with the one before. */
 export class DistinctLabels {
   readonly #all: Labels[] = [];
   /** Filled only after a set came out of order. */

@@ -22,7 +22,7 @@ describe('a plan', () => {
     ['without() keeps the node label unless it is listed', 'stddev without (a) (x)', ['series stddev without (a) (x)']],
     ['without(node) drops the node', 'sum without (node) (x)', ['agg sum without (node) x']],
     [
-      'a quantile of buckets is computed here, its sums on the nodes',
+      'a quantile of buckets is computed centrally, its sums on the nodes',
       'histogram_quantile(0.9, sum by (le) (rate(x[5m])))',
       ['agg sum (le) rate(x[5m])'],
     ],
@@ -41,7 +41,7 @@ describe('a plan', () => {
       'topk(scalar(y), x)',
       ['series y', 'series x'],
     ],
-    ['absence is decided here', 'absent(x)', ['series x']],
+    ['absence is decided centrally', 'absent(x)', ['series x']],
     ['a node label set by the query is not trusted', 'sum(label_replace(x, "node", "$1", "a", "(.*)"))', ['series x']],
     [
       'a subquery is as local as its expression',
@@ -49,7 +49,7 @@ describe('a plan', () => {
       ['series max_over_time(rate(x[5m])[1h:1m])'],
     ],
     ['inside a subquery sums are pushed down', 'max_over_time(sum(x)[1h:1m])', ['agg sum () x']],
-    ['constants are computed here', 'vector(1) + time()', []],
+    ['constants are computed centrally', 'vector(1) + time()', []],
     ['a choice of series by hash is local', 'limit_ratio(0.5, x)', ['series limit_ratio(0.5, x)']],
     ['counts of values are merged', 'count_values("v", x)', ['agg count_values () x']],
   ])('%s', (_, query, expected) => expect(fragments(query)).toEqual(expected));

@@ -191,7 +191,7 @@ describe.each<[title: string, misbehave: (req: IncomingMessage, res: ServerRespo
   });
 });
 
-test('an agent that answers for another node is missing', async () => {
+test('an agent that answers for another node counts as missing', async () => {
   stage.cluster.agents[1]!.misbehave = (req, res) => stage.cluster.agents[0]!.serve(req, res);
   for (const query of ofNothing) {
     // The path `off` is left out: an empty answer to a remote read does not name its node.

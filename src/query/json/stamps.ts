@@ -5,8 +5,9 @@ import { formatTimestamp } from './times.ts';
 const maxTexts = 32_768;
 
 /**
- * The times of a series as JSON, each with the text around it: the end of the previous point, the time, the start of
- * its value's text. The series of a range query mostly have the same times, whose texts are made once.
+ * The times of a series as JSON. The text of a time also has what precedes and follows it in the answer: the end of the
+ * previous point, and the opening quote of the time's value. The series of a range query mostly have the same times,
+ * whose texts are made once.
  */
 export class Stamps {
   #shown: Float64Array = new Float64Array(0);

@@ -117,7 +117,7 @@ export class CutJson {
     text.add(bytes.subarray(from));
   }
 
-  /** The text without the elements of the lists that were cut, which are empty in it. */
+  /** Returns the parsed text, in which the lists that were cut are empty. */
   end(): unknown {
     if (this.#open.length > 0) throw new SyntaxError('the text ends too early');
     return JSON.parse(this.#outline.take());

@@ -66,7 +66,8 @@ function underscored(name: string): string {
 }
 
 /**
- * Metric → its name with labels → value and time of the newest sample. A series that two selectors match occurs once.
+ * Metric → name and labels of a series → value and time of its newest sample. A series that two selectors match occurs
+ * once.
  */
 type Families = Map<string, Map<string, string>>;
 

@@ -62,7 +62,7 @@ export interface RunRequest {
   readonly countSamples?: boolean;
   /** The key for fair queueing: a caller does not wait for all requests of another. Default: one key for all. */
   readonly caller?: string;
-  /** The account of the query's memory, closed by the caller. Default: a new account, closed with the query. */
+  /** The account of the query's memory; whoever passes it closes it. Default: a new account, closed with the query. */
   readonly memory?: MemoryAccount | undefined;
   /** Uses the autoscalers' own limit of concurrent queries, so that other queries never delay this one. */
   readonly forAutoscaler?: boolean;

@@ -19,7 +19,7 @@ export function chunkSampleCount(bytes: Uint8Array): number {
   return bytes.length < 2 ? 0 : (bytes[0]! << 8) | bytes[1]!;
 }
 
-/** The decoder's position while it reads a chunk for which no mark is kept. */
+/** The decoder's position in a chunk that is read without a mark (a kept position at which a later read begins). */
 const alone = new XorStates(1);
 
 /** Bytes that must be readable after a chunk that is decoded in place. */

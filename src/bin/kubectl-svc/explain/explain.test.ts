@@ -445,7 +445,7 @@ describe('the command', () => {
   });
 });
 
-test('a pod that has ended says so', () => {
+test('the explanation of a pod that has ended says so', () => {
   const pod = anObject('v1', 'Pod', 'shop/done', { spec: { nodeName: 'node-1' }, status: { phase: 'Succeeded' } });
   const view = shop({ pods: list(pod) });
   expect(text('pod/done', view)).toContain('it has ended (Succeeded)');

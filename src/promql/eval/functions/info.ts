@@ -31,7 +31,7 @@ const stepWork = 100;
 
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
 
-/** info(v, {…}): adds the data labels of the info metrics that share `instance` and `job`. */
+/** info(v, {…}): adds to each series of v the data labels of the info metrics with the same `instance` and `job`. */
 export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: Frame): Promise<Column[]> {
   const base = await context.evaluate(call.args[0]!, frame);
   if (base.kind !== 'vector') return [];

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto';
 import { certificatesOf } from '../../../net/tls-material.ts';
 import type { ClientTrust } from '../../../net/https-server.ts';
 
-/** The CAs and names that identify the API server's front proxy and its clients. */
+/** The CAs and names that identify the API server's front proxy, and clients that come with a certificate. */
 export interface AuthenticationConfig {
   /** CA of client certificates, PEM; "" where there is none. */
   readonly clientCa: string;

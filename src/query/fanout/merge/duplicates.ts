@@ -11,7 +11,7 @@ export interface Merged<S> {
   readonly duplicates: number;
 }
 
-/** Finding the other series with equal labels costs as much as 100 samples. */
+/** Looking for an earlier series with equal labels costs as much as 100 samples. */
 const keyWork = 100;
 
 /**
