@@ -112,7 +112,7 @@ const edits: [string, string, object, readonly (string | number)[]][] = [
 describe('edits by others', () => {
   const took: number[] = [];
 
-  test.each(edits)('an edit of %s is undone, and an Event names the manager that made it', async (what, path, body, field) => {
+  test.each(edits)('an edit of %s is undone, and an Event names the editor', async (what, path, body, field) => {
     const before = at(await stage.get(path), field);
     const manager = `editor-of-${what.split(' ').at(-1)!.toLowerCase()}`;
     const since = Date.now();

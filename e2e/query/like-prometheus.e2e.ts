@@ -140,7 +140,7 @@ function lacks(value: unknown, model: unknown, at: string): string[] {
   );
 }
 
-test.each(named(alikeRequests(now / 1000)))("our answer has every field of Prometheus' answer: %s", async (_name, request) => {
+test.each(named(alikeRequests(now / 1000)))("our answer has all of Prometheus' fields: %s", async (_name, request) => {
   const [a, b] = [await ours(request), await theirs(request)];
   expect([a.status, a.type]).toEqual([b.status, b.type]);
   const [mine, model] = [a, b].map(({ text }) => JSON.parse(text) as { data: Record<string, unknown> });
