@@ -39,8 +39,8 @@ export interface Series extends Samples {
 }
 
 /**
- * A series whose samples are decoded when the engine reads it, one series after the other, so that a query keeps them
- * in memory in the source's compressed form. `read` may return the same buffers at every call, even for another series:
+ * A series whose samples are decoded when the engine reads it, one series after the other. Until then they stay in
+ * memory in the source's compressed form. `read` may return the same buffers at every call, even for another series:
  * the engine has finished with them before it calls `read` again or gives other work a turn. It may call `read` several
  * times.
  */

@@ -14,9 +14,9 @@ const maxRefuted = 10_000;
 const maxShownOfPod = 64;
 
 /**
- * What points have proven about Resources. The instrument writes the instance of a point itself; spans have only their
- * Resource, which a process can write. So spans are trusted under a Resource when points under the same Resource came
- * from the pod that it names, and none came from another pod.
+ * What points have proven about Resources. The instrument itself writes the instance (`service.instance.id`) into the
+ * attributes of a point; spans have only their Resource, which a process can write. So spans are trusted under a
+ * Resource when points under the same Resource came from the pod that it names, and none came from another pod.
  * Two Resources are the same when their Kubernetes attributes are equal, including the uid of the pod and the instance.
  * Other attributes are ignored: processes of one container may differ in them, while the instrument keeps one Resource
  * for their points.

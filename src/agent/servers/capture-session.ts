@@ -17,8 +17,8 @@ import { parsedJson } from './answers.ts';
 
 /**
  * The agent's side of the sessions between controller and agent (`src/capture/session.ts`). A status is sent only after
- * the controller has read the one before, and a config is taken only after it has read the last answer, so a controller
- * that does not read costs no memory. Every session ends when the signal aborts.
+ * the controller has read the one before, and a config is taken only after it has read the answer to the config before,
+ * so a controller that does not read costs no memory. Every session ends when the signal aborts.
  */
 export function captureSessions(
   state: CaptureState,

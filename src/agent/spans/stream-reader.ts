@@ -27,11 +27,11 @@ export function startOf(ring: StreamRing, { after }: Pick<StreamQuery, 'after'>)
 }
 
 /**
- * Reads a ring for a query: first the held items from before `start`, then later ones, then (with `follow`) new ones
- * until `signal` aborts. Held items come in the order of their time, the rest in the order of arrival. A query for more
- * than the ring holds gets what is held and the number of missing items. The connection's writer pulls batch after
- * batch; items that left the ring in the meantime are reported as one sum, so a slow client does not slow the writer of
- * the ring.
+ * Reads a ring for a query: first the held items with numbers below `start`, then those from `start` on, then (with
+ * `follow`) new ones until `signal` aborts. Held items come in the order of their time, the rest in the order of
+ * arrival. A query for more than the ring holds gets what is held and the number of missing items. The connection's
+ * writer pulls batch after batch; items that left the ring in the meantime are reported as one sum, so a slow client
+ * does not slow the writer of the ring.
  */
 export async function* readStream(
   ring: StreamRing,

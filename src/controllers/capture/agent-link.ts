@@ -148,7 +148,7 @@ export class AgentLink {
   /**
    * Asks the agent for the configs that it has from before this process led, so that a change can be classified as one
    * that restarts the instrument or not. A config that the agent does not return stays unknown: the wanted one is sent
-   * as a change of the file, at the pace of such changes.
+   * as a change of the instrument's file, at the pace of such changes.
    */
   async #learn(): Promise<void> {
     const { node } = this;

@@ -25,8 +25,8 @@ export interface MetricsOptions {
 }
 
 /**
- * Adds the own metrics of every component. They are read from `/metrics` through a port-forward: it connects from
- * inside the pod, where a reader needs no token.
+ * Adds the metrics of every component about itself. They are read from `/metrics` through a port-forward: it connects
+ * from inside the pod, where a reader needs no token.
  */
 export async function addMetrics(
   bundle: Bundle,
