@@ -69,7 +69,7 @@ export function schemas(of: () => Cluster): void {
       else expect(said).toMatch(one.says);
     });
 
-    test('each of its rules refuses a document above', () => {
+    test('each rule of the kind refuses a document of the tests above', () => {
       const messages = [...ruleMessages(table.kind)];
       expect(messages).not.toHaveLength(0);
       const missing = messages.filter(
@@ -80,7 +80,7 @@ export function schemas(of: () => Cluster): void {
       expect(missing).toEqual([]);
     });
 
-    test('each of its patterns refuses a document above', () => {
+    test('each pattern of the kind refuses a document of the tests above', () => {
       const patterns = [...specPatterns(table.kind)];
       expect(patterns).not.toHaveLength(0);
       expect(patterns.filter((pattern) => !refusals.some((r) => r.includes(pattern)))).toEqual([]);
@@ -120,7 +120,7 @@ export function schemas(of: () => Cluster): void {
       await expect(patch).rejects.toThrow('org is immutable; create a second MinterDeployment');
     });
 
-    test('an object with a value that a newer rule refuses can be changed elsewhere, and its status written', async () => {
+    test('an object with a value that a newer rule refuses can be changed in its other fields and status', async () => {
       const table = tables[1]!;
       const path = collectionPath(table.kind);
       const patch = (to: string, body: object): Promise<object> =>

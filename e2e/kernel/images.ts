@@ -41,9 +41,9 @@ mount -t sysfs sysfs /sys
 # Below /sys there is what the instrument's container is given, and no more.
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 mount -t tracefs -o ro tracefs /sys/kernel/tracing
-# Debian's own 3 refuses probes to all but SYS_ADMIN, which the container does not have.
+# With Debian's default, 3, only SYS_ADMIN may set probes, and the container does not have this capability.
 echo 2 > /proc/sys/kernel/perf_event_paranoid
-# By its pod's name the instrument finds its node; without one it looks for half a minute.
+# The instrument reads its pod's name here, to find its node. Without the name it searches for half a minute.
 echo ${agentPod} > /proc/sys/kernel/hostname
 mount -t tmpfs tmpfs /run
 mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm
@@ -56,7 +56,7 @@ shell() {
 }
 mkdir /run/tools
 case "$(cat /proc/cmdline)" in *${shellWord}*) shell & ;; esac
-# What a program has compiled once it need not compile again: agents are killed and started here.
+# Keeps compiled code, because agents are killed and started again here.
 export NODE_COMPILE_CACHE=/tmp/compiled
 ${node} /programs/inside.mjs /programs/orders.json /work > /dev/ttyS1
 sync

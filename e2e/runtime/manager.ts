@@ -139,7 +139,7 @@ export function manager(of: () => Cluster): void {
     );
   });
 
-  test('an unwanted child that lost its label is deleted, even if it lost it while no process ran', async () => {
+  test('an unwanted child without its label is deleted, even if it lost the label while no operator ran', async () => {
     const body = { metadata: { labels: { 'managed-by': null } } };
     const unlabel = (): Promise<unknown> => client.patch(secrets, { namespace, name: 'shop' }, { type: 'merge', body });
     const gone = async (): Promise<boolean> => (await child(secrets, 'shop')) === undefined;

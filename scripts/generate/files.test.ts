@@ -13,7 +13,7 @@ describe('generated files', () => {
     },
   );
 
-  test('in YAML have the same values for a parser of YAML 1.1 as for one of YAML 1.2', () => {
+  test('that are YAML have the same values for a parser of YAML 1.1 as for one of YAML 1.2', () => {
     // Templates of the chart become YAML only after Helm has rendered them.
     const yaml = generatedFiles().filter(({ path }) => path.endsWith('.yaml') && !path.includes('/templates/'));
     expect(yaml.length).toBeGreaterThan(20);

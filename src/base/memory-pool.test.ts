@@ -129,7 +129,7 @@ test('an answer that its client still reads is ended to make room, but only once
     });
 });
 
-test('a request that is aborted leaves the queue, and the next one gets its memory', async () => {
+test('a request that is aborted leaves the queue, and the request behind it runs', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const first = work(pool, 'a', 60);
   const gone = new AbortController();

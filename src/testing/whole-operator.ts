@@ -13,7 +13,7 @@ import { aMinterDeployment } from './builders/minter-deployment.ts';
 import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
-  /** Takes failures of the platform's objects. A test may report some, too. */
+  /** Collects the failures of the platform's objects that controllers report. A test may report failures, too. */
   trouble: PlatformTrouble;
 }
 

@@ -156,7 +156,7 @@ const victim = senderAttributes('pay/db-0', { 'k8s.pod.uid': 'known to the names
 const guarded = () => nodePods('shop/web-1', aPod('pay/db-0', { uid: 'known to the namespace pay alone' }));
 const both = fc.subarray(['the sender', 'the victim'] as const);
 
-test('a span belongs to the pod named by metric points with its Resource, whatever the span itself claims', () => {
+test('a span belongs to the pod that metric points with the same Resource name, whatever the span itself claims', () => {
   fc.assert(
     fc.property(attributes, fc.boolean(), (ofSpan, isLate) => {
       const identity = guarded();

@@ -15,7 +15,7 @@ export interface AgentToCertify {
   readonly node: string;
 }
 
-/** Why an offer is refused; also the value of a metric's label. */
+/** Why an agent's offer (its token and certificate request) is refused; also the value of a metric's label. */
 export type RefusalReason = 'BadRequest' | 'TokenInvalid' | 'OtherAccount' | 'NotBound' | 'OtherPod' | 'OtherNode';
 
 export class OfferRefused extends Error {

@@ -125,8 +125,8 @@ function watchRecord(
 }
 
 /**
- * True for a change after which a node may need no agent. Nodes and pods update their status all the time; the fields
- * that decide whether a node needs an agent change rarely.
+ * True for a change after which a node may no longer need an agent. Nodes and pods update their status all the time;
+ * the fields that decide whether a node needs an agent change rarely.
  */
 function mayEndService({ type, old, object }: SourceEvent<KubeObject>): boolean {
   const facts = ({ metadata, spec, data }: KubeObject): string =>

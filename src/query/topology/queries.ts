@@ -6,8 +6,8 @@ import { selectorText } from '../custom-metrics/providers/selectors.ts';
 import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
 /**
- * The label that marks the part of the query that a sample belongs to. Its value is a family's `part`, that `part` and
- * `!` for the family's failures, or `flows`.
+ * The label that marks the part of the query that a sample belongs to. Its value for a family's requests is the
+ * family's `part`, for the family's failures the same with `!` appended, and for flows `flows`.
  */
 export const partLabel = 'svc_part';
 export const flowPart = 'flows';
@@ -125,7 +125,10 @@ export function edgeQueries(
   };
 }
 
-/** Bytes of the flows from one end to the other, as captured by the node of `local`. Pure. */
+/**
+ * PromQL of the bytes of the flows of `subject`. With `local`, only what the node of that end (source or destination)
+ * captured counts. Pure.
+ */
 export function flowQuery(
   subject: Readonly<Record<string, string>>,
   local: 'src' | 'dst' | undefined,

@@ -46,7 +46,7 @@ interface Row extends Workload {
   readonly seen: Uint8Array;
 }
 
-/** Work in samples, as pacing counts it: for a pod, for a row apart from its numbers, and for a comparison. */
+/** The work for a pod, for a row without its numbers, and for a comparison. Unit: samples, as `Pacing` counts work. */
 const podWork = 50;
 const rowWork = 500;
 const compareWork = 30;

@@ -232,7 +232,7 @@ test('a workload has the numbers of its own metrics, and a node if all its pods 
   expect([web.inbound.bytesPerSecond, web.outbound.bytesPerSecond].map((v) => round(v))).toEqual([70, 1000]);
 });
 
-test('the PromQL of each edge gives the same numbers', async () => {
+test('the PromQL of each edge gives the numbers of that edge', async () => {
   const { edges } = await topology();
   let asked = 0;
   for (const { stats, promql } of edges) {
@@ -265,7 +265,7 @@ test('the request rates of the edges of captured callers add up to the PromQL su
   }
 });
 
-test('ends can be grouped by namespace or node, and a namespace filter keeps edges with an end in it', async () => {
+test('workloads can be grouped by namespace or node, and a namespace filter keeps edges with an end in it', async () => {
   expect(lines(await topology({ by: 'namespace', namespace: 'ops' }))).toEqual([
     'namespace/ops>namespace/shop>http requests 4 0.1 55.555556  ',
   ]);

@@ -85,7 +85,7 @@ test.each<[string, (o: Editable) => void]>([
   ['status fields', (o) => (o.status = { replicas: 2 })],
   ['annotations of other controllers', (o) => (o.metadata.annotations = { 'deployment.kubernetes.io/revision': '1' })],
   ['containers that others inject', (o) => o.spec.template.spec.containers.push({ name: 'mesh', image: 'mesh:9' })],
-])('%s do not matter', (_what, change) => {
+])('%s need no apply', (_what, change) => {
   edit(change);
   expect(ownsExactly(live(), deployment(), manager)).toBe(true);
 });

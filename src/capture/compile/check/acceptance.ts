@@ -25,8 +25,8 @@ export interface Judged<T extends { spec: unknown }> {
 const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
 
 /**
- * Policies, strongest first. An invalid one is represented by its last accepted spec, if it has one that still
- * compiles: a typing mistake must not switch off exclusions or ceilings.
+ * Judges the policies, and returns the strongest first. An invalid one is represented by its last accepted spec, if it
+ * has one that still compiles: a typing mistake must not switch off exclusions or ceilings.
  */
 export function judgePolicies(
   policies: readonly ClusterTrafficPolicy[],
@@ -66,9 +66,9 @@ function acceptedPolicy({ retention }: ClusterTrafficPolicySpec): Judged<Cluster
 }
 
 /**
- * Monitors, oldest first. A monitor whose namespace may not have monitors, or already has as many as allowed, is
- * refused even if its spec was accepted before. An invalid spec is represented by the last accepted one if that is
- * still valid.
+ * Judges the monitors, and returns the oldest first. A monitor whose namespace may not have monitors, or already has as
+ * many as allowed, is refused even if its spec was accepted before. An invalid spec is represented by the last accepted
+ * one if that is still valid.
  */
 export function judgeMonitors(
   monitors: readonly TrafficMonitor[],

@@ -30,7 +30,7 @@ export interface PodView {
   /** Monitors in force that select the pod, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
   /**
-   * The other capturing monitors of its namespace: they do not select the pod, are suspended or are not accepted.
+   * The other capturing monitors of the pod's namespace: they do not select it, are suspended or are not accepted.
    * `selects` is true for a monitor that matches the pod all the same.
    */
   otherMonitors: readonly { path: string; why: string; selects: boolean }[];

@@ -88,7 +88,7 @@ export class AdapterDiscovery {
     return { custom: { v1beta1: v1beta1 ?? [], v1beta2: v1beta2 ?? [] }, external: names ?? [] };
   }
 
-  /** Undefined for a version that the adapter does not serve. */
+  /** Gets the adapter's list for one group and version; undefined if the adapter does not serve that version. */
   async #list<T>(groupVersion: string, read: (text: Buffer, groupVersion: string) => T[]): Promise<T[] | undefined> {
     const { status, body } = await this.#options.client.get(`/apis/${groupVersion}`, maxBytes);
     if (status === 404) return undefined;

@@ -8,7 +8,7 @@ import { asAgentFailure } from '../failure.ts';
 export interface Asker {
   /** A name for the caller: an agent shares its time fairly among callers. */
   readonly caller?: string;
-  /** Decides when the query lets other work run. Default: as for the whole process. */
+  /** Decides when the query lets other work run. Default: the one that the whole process shares. */
   readonly turns?: TurnTaking;
 }
 
