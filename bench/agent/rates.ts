@@ -21,7 +21,7 @@ interface Rates {
   readonly fresh: number;
   readonly young: number;
   readonly steady: number;
-  /** Of the interval that creates as many further series, at the end of the run. */
+  /** Samples per second of CPU time in the last interval, which creates as many series again. */
   readonly later: number;
   readonly residentMiB: number;
   /** Null for Prometheus, whose page is not scraped. */

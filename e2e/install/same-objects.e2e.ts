@@ -113,7 +113,7 @@ describe('with settings', () => {
     'minter-namespaces': ['pay', { 'minterNamespaces[0]': 'pay' }],
     'log-level': ['debug', { logLevel: 'debug' }],
   };
-  /** Values that only the chart has: what it makes and keeps, and where pods may run. The minter has its own test. */
+  /** Values that only the chart has: for the namespace, CRDs, digest and tolerations. The minter has its own test. */
   const chartOnly = /^(namespace\.create|crds\.|image\.digest|tolerations|vcsMinter\.)/;
 
   test('the chart and svc install agree on every setting, and no setting of either is left out', async () => {

@@ -25,8 +25,8 @@ function goldenFiles(version: InstrumentVersion): Map<string, string> {
 }
 
 /**
- * Starts the instrument with each golden file, and ends it when it has printed its configuration, which it does after
- * it has checked the file. Resolves to the number of files, and the instrument's error for each refused file.
+ * Starts the instrument with each golden file. The instrument checks the file, then prints its configuration; then it
+ * is ended. Resolves to the number of files, and the instrument's error for each refused file.
  */
 export async function refusedFiles(
   binary: string,

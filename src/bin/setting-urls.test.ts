@@ -47,7 +47,7 @@ test('the settings that take a URL are found', () => {
   ]);
 });
 
-test.each(urls)('%s: %s takes no URL with a user, password or query, and its error repeats none of them', (_program, _key, { parse }) => {
+test.each(urls)('%s: %s takes no user, password or query, and its error quotes none', (_program, _key, { parse }) => {
   for (const text of [
     'https://anna:s3cret@svc.example',
     'https://s3cret@svc.example',

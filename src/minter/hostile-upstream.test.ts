@@ -238,7 +238,7 @@ test('a platform that hangs gives 502 before the caller gives up', async () => {
   expect(answer.ms).toBeLessThan(4_500);
 });
 
-test('one 5xx is retried with the same body', async () => {
+test('one 5xx of the platform is retried with the same body', async () => {
   world.platform.faults.set('create_token', { status: 502, times: 1 });
   const from = world.platform.requests.length;
   const answer = await ask();

@@ -209,7 +209,7 @@ export interface Store {
    * is never reused.
    */
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection;
-  /** The newest sample of every matching head series that is not older than `sinceMs`, sorted by labels. */
+  /** The newest sample of every matching head series, if it is not older than `sinceMs`. Sorted by labels. */
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
   /**
    * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. They are read from

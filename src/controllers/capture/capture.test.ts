@@ -311,7 +311,7 @@ test('a config that an agent refuses is not sent again, and the monitor says tha
 });
 
 test.each(['cut', 'deaf'] as const)(
-  'an instrument restarts even if the push that allowed the restart was lost (the agent is %s), and only once',
+  'an instrument restarts once even if the push that allowed the restart was lost (`onPush` of the agent: %s)',
   async (fault) => {
     await aCluster(1);
     const agent = world.agents[0]!;
@@ -460,7 +460,7 @@ test('the next leader does not restart the nodes that an edit does not concern',
   await until('the restart that concerns it', () => world.agents[2]!.restarts.length === restarts[2]! + 1);
 });
 
-test('whenever its leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
+test('whenever the leader dies, a rollout never has more than maxUnavailable instruments restarting', async () => {
   world = await CaptureWorld.start({ nodes: 6 });
   const maxUnavailable = 2;
   for (const [i, { node }] of world.agents.entries()) if (i > 1) world.putPod(`shop/web-${i}`, node, { app: 'web' });

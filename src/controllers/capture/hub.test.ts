@@ -30,7 +30,7 @@ class OneAgent {
   policies: ClusterTrafficPolicy[] = [];
   /** Paths of the pushes. */
   readonly pushes: string[] = [];
-  /** Number of plans: each ends with the failures to remember. */
+  /** Number of plans that the hub has made. Each plan ends with a call of `remember`. */
   plans = 0;
   readonly #stop = new AbortController();
   readonly #done: Promise<void>;
@@ -114,7 +114,7 @@ test('a new certificate of an agent is noted without an error while the cluster 
   await one.end();
 });
 
-test('if the agent does not return its running config, its file is assumed to differ: a restart waits', async () => {
+test('if the agent does not return its running config, the push is assumed to need a restart, which waits', async () => {
   const one = new OneAgent();
   one.policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
   one.status = {
@@ -127,7 +127,7 @@ test('if the agent does not return its running config, its file is assumed to di
   await one.end();
 });
 
-test('an acknowledgement leads to no new plan if the node then runs what it should, and no other waits', async () => {
+test('an acknowledgement leads to no new plan if its node then runs what it should, and no other node waits', async () => {
   const one = new OneAgent();
   one.acknowledges = true;
   await one.clock.advance(30);

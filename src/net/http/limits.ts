@@ -21,7 +21,7 @@ export interface HttpLimits {
   readonly connectionsPerAddress: number;
   /** Requests in flight in total. Less than `connections`, so that there is always a connection that can be closed. */
   readonly requests: number;
-  /** Paths that are answered even when `requests` are in flight, such as those of probes. */
+  /** Paths that are answered even at the limit of `requests`, such as those of probes. */
   readonly reservedPaths: readonly string[];
   /** Requests that one HTTP/1.1 connection may send before the first is answered. */
   readonly pipelined: number;

@@ -16,7 +16,7 @@ export const ownerLabel = 'k8s_owner_name';
 const kindLabel = 'k8s_kind';
 const podLabel = 'k8s_pod_name';
 
-/** Labels that identify the subject of a series of requests, by grouping. */
+/** Labels that identify the workload, namespace or node that a series of request metrics is about, by grouping. */
 export const subjectLabels: Readonly<Record<TopologyGrouping, readonly string[]>> = {
   workload: [namespaceLabel, ownerLabel, kindLabel],
   namespace: [namespaceLabel],

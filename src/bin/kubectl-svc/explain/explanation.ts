@@ -13,9 +13,9 @@ import type { Target } from './target.ts';
 /** The result of `explain`. */
 export interface Explanation {
   readonly target: string;
-  /** True when no step of the object or of its pods says no. */
+  /** True when no step of the target or of its pods says no. */
   readonly well: boolean;
-  /** Steps of the object itself; those of its pods are in `pods`. */
+  /** Steps of the target itself; those of its pods are in `pods`. */
   readonly steps: readonly ExplainStep[];
   readonly pods: readonly PodExplanation[];
   /** The settings, if they are the same for all pods; otherwise see the pods. */

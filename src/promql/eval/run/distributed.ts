@@ -134,7 +134,7 @@ export class DistributedParts {
   }
 }
 
-/** The nodes' answers; null when a node failed with an error that the whole query may not have. */
+/** The nodes' answers; null when a node failed with an error that does not imply an error of the whole query. */
 async function answered(results: Promise<readonly FragmentResult[] | null>): Promise<readonly FragmentResult[] | null> {
   try {
     return await results;

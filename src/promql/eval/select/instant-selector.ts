@@ -8,8 +8,8 @@ import { timingOf } from '../resolve.ts';
 import { evaluateSmoothed } from './smoothed-selector.ts';
 
 /**
- * The index of the sample of an instant selector at each step, −1 for none: the newest at or before the reference time
- * and younger than the lookback (left-open), unless it is a stale marker.
+ * For each step, the index of the sample that an instant selector returns, or −1 for none. It is the newest sample at
+ * or before the reference time, if that sample is younger than the lookback (left-open) and is no stale marker.
  */
 export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Frame, lookback: number): Int32Array {
   const { count } = frame;

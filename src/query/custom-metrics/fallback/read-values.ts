@@ -7,8 +7,8 @@ const quantityText = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMG
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Validates an answer of the second adapter against the request: kind, version, and for each item the object, the
- * metric, the time and the value.
+ * Validates an answer of the second adapter, another metrics server, against the request: kind, version, and for each
+ * item the object, the metric, the time and the value.
  * Errors: AdapterFailure `invalid`, which names the field.
  */
 export function readValues(text: Buffer, path: ValuePath): unknown {
