@@ -52,14 +52,14 @@ describe('with default settings', () => {
       expect([...oneFile.keys()]).toContain(name);
   });
 
-  test('kustomize makes the same objects', async () => {
+  test('kustomize makes the objects of manifests/install.yaml', async () => {
     const { stdout } = await runWell(kubectl, ['kustomize', join(repository, 'config/default')]);
     expectSame(objectsOf(stdout), oneFile);
   });
 
-  test('the chart makes the same objects', async () => expectSame(await template(), oneFile));
+  test('the chart makes the objects of manifests/install.yaml', async () => expectSame(await template(), oneFile));
 
-  test('svc install makes the same objects', async () => expectSame(await installed(), oneFile));
+  test('svc install makes the objects of manifests/install.yaml', async () => expectSame(await installed(), oneFile));
 });
 
 describe('with settings', () => {

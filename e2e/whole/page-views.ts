@@ -184,7 +184,7 @@ export function pageViews(stage: () => Stage): void {
       await nothingWrong('nodes');
     });
 
-    test('Live shows the requests that failed as `kubectl svc observe` prints them', async () => {
+    test('Live shows failed requests in the same way as `kubectl svc observe`', async () => {
       await open('live?ns=shop&type=span&status=5%2B');
       const rows = tab.page.getByRole('region', { name: 'Spans and flows' }).locator('tbody tr');
       await until('some rows', () => rows.count(), { good: (count) => count >= 5 });

@@ -294,7 +294,7 @@ test('the error says that an installation is suspended', async () => {
   });
 });
 
-test('a repository unknown to the installation is named', async () => {
+test('the error names a repository that the installation does not know', async () => {
   world.platform.state.accounts.get('acme')!.repositories.delete('extra');
   try {
     const answer = await ask({ repositories: ['gitops', 'extra'] });
@@ -331,7 +331,7 @@ test('a key version that is not ENABLED makes the pod unready immediately, until
   expect((await ask()).status).toBe(200);
 });
 
-test('a removed rule stops minting within seconds', async () => {
+test('within seconds after a rule is removed, the callers that it admitted get no token', async () => {
   expect((await ask()).status).toBe(200);
   await writeFile(
     join(world.configsDir, world.org, '.yaml'),

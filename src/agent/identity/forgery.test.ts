@@ -175,7 +175,7 @@ test('a span belongs to the pod that metric points with the same Resource name, 
   );
 });
 
-test('no attributes of a pod make a span of another pod, whichever points of both came, and in any order', () => {
+test('no attributes of a pod make a span of another pod, whichever metric points of the two came, in any order', () => {
   const uid = victim.filter(({ key }) => key !== 'k8s.pod.uid');
   const claims = fc.oneof(attributes, fc.constant(uid), fc.shuffledSubarray(uid));
   const seen = new Set<string | undefined>();

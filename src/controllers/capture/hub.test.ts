@@ -87,7 +87,7 @@ class OneAgent {
   }
 }
 
-test('the hub reconnects to an agent whose push was lost, even if the cluster could not be read at first', async () => {
+test('after a lost push the hub reconnects to the agent, even if the cluster could not be read at first', async () => {
   const one = new OneAgent();
   one.takesPushes = false;
   await one.clock.advance(100);

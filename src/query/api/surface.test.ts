@@ -123,7 +123,7 @@ describe('further paths and parameters', () => {
     });
   });
 
-  test('agents are targets: up, or down with the reason, and then the answer is degraded', async () => {
+  test('agents are targets, up or down with the reason; if one is down, the answer is degraded', async () => {
     stage.cluster.agents[1]!.misbehave = (_q, r) => r.writeHead(403).end('no');
     const { json } = await stage.ask('/api/v1/targets');
     const { activeTargets } = json.data as { activeTargets: { health: string; labels: object; lastError: string }[] };

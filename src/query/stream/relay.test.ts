@@ -91,7 +91,7 @@ test('before the agents are listed the stream is unavailable, and only GET and P
   expect(refused.map((answer) => answer.status)).toEqual([405, 405]);
 });
 
-test('HTTP/2 carries the same lines', async () => {
+test('HTTP/2 carries the same lines as HTTP/1.1', async () => {
   pushInTurn(2_000);
   const session = connect(`https://127.0.0.1:${stage.server.port}`, { ca: stage.ca.cert, servername: 'localhost' });
   try {
@@ -108,7 +108,7 @@ test('HTTP/2 carries the same lines', async () => {
   }
 });
 
-test('only a named node is asked, and an unknown node is reported as unavailable', async () => {
+test('if a request names a node, only that node is asked; an unknown node is reported as unavailable', async () => {
   pushInTurn(9);
   expect(spans(await stage.read('/v1/stream?node=node-2'))).toEqual(['1', '4', '7']);
   expect(stage.agents.map(({ requests }) => requests)).toEqual([0, 1, 0]);
@@ -359,7 +359,7 @@ function grpcClient(): StreamClient {
   return new Stream(`127.0.0.1:${stage.server.port}`, credentials.createSsl(Buffer.from(stage.ca.cert)), options);
 }
 
-test('gRPC gives the same items on the same port, and refuses with the equivalent status', async () => {
+test('gRPC gives the same items as HTTP, on the same port, and refuses with the equivalent status', async () => {
   pushInTurn(9);
   const client = grpcClient();
   try {

@@ -26,12 +26,12 @@ const owner = (over: Partial<OwnerReference> = {}): Partial<OwnerReference> => (
 });
 
 test.each<[string, Partial<OwnerReference>[], object[]]>([
-  ['the controlling owner', [owner()], [{ namespace: 'shop', name: 'w' }]],
-  ['another version of the same group', [owner({ apiVersion: 'example.dev/v2' })], [{ namespace: 'shop', name: 'w' }]],
-  ['an owner that does not control', [owner({ controller: false })], []],
-  ['another kind', [owner({ kind: 'Gadget' })], []],
-  ['another group of the same kind', [owner({ apiVersion: 'other.dev/v1' })], []],
-  ['no owner at all', [], []],
+  ['the controlling owner is a key', [owner()], [{ namespace: 'shop', name: 'w' }]],
+  ['an owner of any version is a key', [owner({ apiVersion: 'example.dev/v2' })], [{ namespace: 'shop', name: 'w' }]],
+  ['an owner that does not control is no key', [owner({ controller: false })], []],
+  ['an owner of another kind is no key', [owner({ kind: 'Gadget' })], []],
+  ['an owner of the same kind in another group is no key', [owner({ apiVersion: 'other.dev/v1' })], []],
+  ['an object without owners gives no key', [], []],
 ])('toOwner: %s', (_name, references, keys) => {
   expect(toOwner(widget)(child(references))).toEqual(keys);
 });

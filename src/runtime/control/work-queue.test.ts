@@ -37,7 +37,7 @@ test('an add of a delayed key that is due makes it ready, even if the timer is l
   queue.stop();
 });
 
-test('a thousand adds during work lead to exactly one more run', async () => {
+test('a thousand adds of a key while it is worked on lead to exactly one more run', async () => {
   queue.add('a');
   const first = await queue.take();
   for (let i = 0; i < 1000; i++) queue.add('a');

@@ -21,7 +21,7 @@ async function write(store: Store, ...numbers: readonly number[]): Promise<void>
   await store.commit();
 }
 
-test('an interrupted commit may keep histograms without floats, but no acknowledged sample may be lost', async () => {
+test('an interrupted commit may keep its histograms and lose its floats, but no acknowledged sample may be lost', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'crash-rounds-'));
   try {
     const killed = await open(dir);
