@@ -102,7 +102,7 @@ export async function makeRootImage(programs: string, dir: string): Promise<stri
   const image = join(dir, 'root.img');
   rmSync(image, { force: true });
   const { stdout } = await runWell('du', ['-sm', root]);
-  // Room for what the product writes there.
+  // The image is larger than its files: the product writes into it.
   await runWell('mkfs.ext4', [
     '-q',
     '-F',

@@ -10,7 +10,7 @@ export interface Orders {
   readonly chaosSeconds: number;
   /** Decides the order of faults, and their lengths. */
   readonly seed: number;
-  /** Names of checks; empty for all. */
+  /** Names of the checks to run; empty for all. */
   readonly only: readonly string[];
   readonly keep: boolean;
   /** Absolute path of the file for the outcomes; empty for none. */

@@ -32,7 +32,7 @@ export interface NodeContext {
   readonly compileCacheDir: string;
   log(what: string, error?: unknown): void;
   event(pod: Pod, type: 'Normal' | 'Warning', reason: string, message: string): void;
-  /** Deletes a pod that has ended from the API server. */
+  /** Deletes the Pod object of a pod that has ended. */
   deletePod(pod: Pod): Promise<void>;
   /** Drops what is kept in memory for a pod. */
   forget(podUid: string): void;

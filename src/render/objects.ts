@@ -27,7 +27,7 @@ export const renderedKinds = {
   ServiceMonitor: coreResources.serviceMonitors,
 } as const;
 
-/** For CA bundles: PEM is ASCII. */
+/** Base64 of ASCII text, such as the PEM of a CA bundle. */
 export const base64 = (ascii: string): string => btoa(ascii);
 
 export type RenderedKind = keyof typeof renderedKinds;

@@ -12,7 +12,7 @@ export interface EnrichedFlow {
   readonly local: readonly string[];
   /** Whether neither end is a pod of this node, and neither end is a node. */
   readonly unknown: boolean;
-  /** An end names another namespace than that of its pod. */
+  /** Whether an end names another namespace than that of its pod. */
   readonly contradicts: boolean;
 }
 

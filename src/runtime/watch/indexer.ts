@@ -14,7 +14,7 @@ export class Indexer {
     for (const object of present) this.#file(name, object);
   }
 
-  /** Errors: throws on an index that was never defined. */
+  /** The keys of the objects that have this value in the index. Errors: throws on an index that was never defined. */
   keys(name: string, value: string): Iterable<string> {
     const index = this.#indexes.get(name);
     if (!index) throw new Error(`no index ${name}`);

@@ -42,7 +42,7 @@ export const objectNames: Complete = async (session, _word, [word = '', ...rest]
 };
 
 export interface PartReport extends StatusReport {
-  /** Present for nodes. */
+  /** Present in a report on nodes. */
   readonly rows?: readonly NodeRow[];
 }
 
