@@ -17,7 +17,7 @@ export interface Stats {
   readonly p95Ms: number | null;
   /** 99th percentile of the durations. Unit: ms. */
   readonly p99Ms: number | null;
-  /** Bytes per second from source to target. For a node: over all its edges, in the direction of the requests. */
+  /** Bytes per second from source to target; of the edges of a node, in the direction of the requests. */
   readonly bytesPerSecond: number | null;
   /** Bytes per second from target back to source. */
   readonly bytesBackPerSecond: number | null;
@@ -48,7 +48,7 @@ export interface TopologyNode {
   readonly name: string;
   /** Kind of the workload's owner, such as `Deployment`; empty for all else. */
   readonly workloadKind: string;
-  /** Name of the cluster's node on which all pods seen ran; absent when they ran on several. */
+  /** The node, where all pods seen ran on one. */
   readonly node?: string;
   /** Over all edges that end here. */
   readonly inbound: Stats;
@@ -77,9 +77,9 @@ export interface TopologyEdge {
   readonly target: string;
   /** In lower case: `http`, `grpc`, `sql`, `redis`, `kafka` …; `tcp` or `udp` where only flows were seen. */
   readonly protocol: string;
-  /** Which data shows this edge; never empty. */
+  /** Which data says so; never empty. */
   readonly sources: readonly EdgeSource[];
-  /** Measured at the source, or at the target if the source is not captured. */
+  /** As the source's side measured; as the target's where the source is not captured. */
   readonly stats: Stats;
   readonly promql: EdgePromql;
 }

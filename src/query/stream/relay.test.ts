@@ -91,7 +91,7 @@ test('before the agents are listed the stream is unavailable, and only GET and P
   expect(refused.map((answer) => answer.status)).toEqual([405, 405]);
 });
 
-test('HTTP/2 carries the same lines as HTTP/1.1', async () => {
+test('over HTTP/2 the stream has the same items', async () => {
   pushInTurn(2_000);
   const session = connect(`https://127.0.0.1:${stage.server.port}`, { ca: stage.ca.cert, servername: 'localhost' });
   try {
