@@ -31,7 +31,7 @@ const pagePolicies = pageLayers.map((name, i) => ({
   allow: { to: element([...pageLayers.slice(i), 'page-types', 'stream']) },
 }));
 
-/** Every server has the limits and the last resort of src/net/http; a request cannot end a process. */
+/** Every server has the limits and the last error handler of src/net/http, so no request can end the process. */
 const serverRemedy =
   'make it with createHttpServer (src/net/http), createTlsServer, createApiServer, createAlpnServer or createGrpcServer (src/net): they bring the limits, refusals and counts of every listener';
 const serverImports = [

@@ -2,7 +2,7 @@ import { run, suites } from './jest.e2e.config.js';
 
 /**
  * Tests that run our programs beside those of other projects (`make e2e-peers`). They are no part of `make test`,
- * because those programs are built for them.
+ * because the programs of the other projects have to be built for them.
  * @type {import('jest').Config}
  */
 export default {

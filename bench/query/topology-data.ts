@@ -5,7 +5,7 @@ import type { Store } from '../../src/tsdb/index.ts';
 /** The time of the last sample of the data that this process makes. Units: milliseconds. */
 export const end = Math.floor(Date.now() / 60_000) * 60_000;
 
-/** A cluster whose pods talk to each other, for topologies: 500 workloads of two pods, each calling four others. */
+/** A cluster for topologies: 500 workloads with two pods each. Every workload calls four others. */
 export const cluster = { workloads: 500, nodes: 50, callees: 4, namespaces: 20 } as const;
 
 /**

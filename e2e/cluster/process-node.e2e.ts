@@ -249,7 +249,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.kubectl(['delete', 'pod', 'through', '--wait']);
   });
 
-  test('corrects a Ready condition that the control plane set to False, as it does when a node is silent', async () => {
+  test('sets a pod to Ready again after the control plane marked it as not ready, as for a silent node', async () => {
     await apply(aPod('judged', { containers: [echo] }));
     await readyPod('judged');
     const status = { conditions: [{ type: 'Ready', status: 'False' }] };

@@ -14,7 +14,7 @@ interface Protocols {
   readonly warm: Calls;
   readonly metric: (version: InstrumentVersion) => string;
   readonly pod: string;
-  /** The name under which a series is counted; empty for other series. */
+  /** The name under which a series is counted; empty for a series that the check does not count. */
   readonly nameOf: (labels: Readonly<Record<string, string>>) => string;
   /** The name under which a call is counted. */
   readonly named: (call: string) => string;

@@ -13,8 +13,8 @@ export const releases: readonly string[] = readdirSync(folder)
   .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
 /**
- * Puts a cluster into the state in which that version's operator left it: the objects that the operator applied, with
- * its field managers.
+ * Puts a cluster into the state in which the operator of the release `version` left it: the objects that the operator
+ * applied, with its field managers.
  * Missing namespaces of the objects are created. Returns what was applied.
  */
 export async function applyRelease(stage: LifeStage, version: string): Promise<KubeObject[]> {

@@ -73,8 +73,8 @@ const isReady = ({ conditions }: PodStatus): boolean =>
   conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
 /**
- * The API server merges conditions by type, as they should be, but also pod addresses by address: so the patch says
- * that the addresses replace the earlier ones.
+ * The API server merges the conditions by type, which is right, but it also merges the pod's addresses. So the patch
+ * says that the addresses replace the earlier ones.
  */
 function patchOf(uid: string, status: PodStatus, generation: number | undefined): object {
   return {
@@ -87,7 +87,7 @@ function patchOf(uid: string, status: PodStatus, generation: number | undefined)
   };
 }
 
-/** The status for comparison: transition times change only together with the status of their condition. */
+/** The status without transition times, for comparison: they change only with the status of their condition. */
 function withoutTimes(status: PodStatus): PodStatus {
   return {
     ...status,

@@ -26,8 +26,9 @@ export interface Thanos extends LongTermPeer {
 }
 
 /**
- * Starts Thanos Query over three receivers, all of them required: two replicas of cluster `eu`, and one of cluster
- * `us`. Every series has the external labels `cluster`, `replica` and `tenant_id`, of which Query hides `replica`.
+ * Starts Thanos Query over three receivers, none of which it leaves out when it is down (`--endpoint-strict`): two
+ * replicas of cluster `eu`, and one of cluster `us`. Every series has the external labels `cluster`, `replica` and
+ * `tenant_id`, of which Query hides `replica`.
  */
 export async function startThanos(): Promise<Thanos> {
   const program = await findPeer('thanos');

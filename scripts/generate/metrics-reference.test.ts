@@ -21,7 +21,7 @@ test('docs/reference/metrics.md has a row for every metric of a program, with it
   }
 });
 
-test('every metric on that page exists in the sources, and has one row', async () => {
+test('every metric in docs/reference/metrics.md exists in the sources, and has one row', async () => {
   const registered = new Set(
     Object.values(registeredMetrics())
       .flat()

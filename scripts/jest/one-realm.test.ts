@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Starts a test (or hook) with a limit of 500 ms twice, then one without a limit of its own, and prints both limits. */
+/**
+ * A program that starts a test (or hook) with its own limit of 500 ms twice, then one to which the config's limit
+ * applies. It prints the limit that each of the two has in the end.
+ */
 const script = (kind: 'test' | 'hook'): string => `
   const { handleTestEvent } = require('./one-realm.cjs').prototype;
   const name = '${kind === 'hook' ? 'hook_start' : 'test_fn_start'}';

@@ -52,7 +52,7 @@ test('the template renamed to its own names is unchanged in every file', async (
   }
 });
 
-test('a project contains no name of the template, and its own names in every place', async () => {
+test('a new project contains no name of the template, and has its own names in every place', async () => {
   const folder = join(dir, 'shop-operator');
   const operator = { name: 'shop-operator', kind: 'WebShop', group: 'acme.test' };
   const files = await makeProject(folder, template, operator, versions);

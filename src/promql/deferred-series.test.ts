@@ -16,7 +16,7 @@ for (const [metric, factor] of [
   );
 }
 
-/** The same series, decoded when they are read, all of them into the same buffers. */
+/** The series of `memory`, each decoded when it is read, and all of them into the same buffers. */
 const deferred: SeriesSource = {
   select: async (request) => {
     const times = new Float64Array(20);

@@ -25,8 +25,8 @@ const ownToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 const statePath = '/var/lib/svc-query';
 
 /**
- * Settings that the last release does not know, as environment variables. During an upgrade the release's program may
- * get this version's arguments. It exits at an unknown flag, but ignores an unknown variable.
+ * Settings that the last release does not know, as environment variables. During an upgrade the program of
+ * that release may get this version's arguments. It exits at an unknown flag, but ignores an unknown variable.
  */
 function sinceRelease(settings: Readonly<Record<string, string>>): { name: string; value: string }[] {
   return Object.entries(settings).map(([key, value]) => ({ name: variableOf(key, 'SVC_'), value }));
@@ -52,7 +52,7 @@ function volumesOf({ customMetrics }: PlatformInput, { longTermSecret }: QueryOp
     { name: 'tls', path: tlsPath, source: secret(names.queryTls) },
     { name: 'state', path: statePath, writable: true, source: { emptyDir: { sizeLimit: '16Mi' } } },
     longTermSecret !== undefined && { name: 'long-term', path: longTermPath, source: secret(longTermSecret) },
-    // Rules of another adapter, for users who migrate from it.
+    // Rules in the format of prometheus-adapter, for users who migrate from it.
     customMetrics !== undefined && {
       name: 'rules',
       path: rulesPath,

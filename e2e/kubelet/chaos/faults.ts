@@ -181,7 +181,7 @@ function serialNumberAt(host: string): Promise<string> {
   });
 }
 
-/** Every kind of fault once, in the order before the list is shuffled. */
+/** Every kind of fault once; `shuffled` returns them in a random order. */
 export const faults: readonly Fault[] = [
   ...(['agent', 'query', 'operator', 'minter'] as const).map(deleted),
   ...(['agent', 'instrument', 'query', 'operator', 'minter'] as const).map(killed),

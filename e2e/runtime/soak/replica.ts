@@ -36,7 +36,7 @@ export class Replica {
     this.#ended = new Promise((resolve) => this.#child.once('exit', () => resolve()));
   }
 
-  /** Whether the process ended without a call of `end`. It does when it loses its lease, which is allowed. */
+  /** Whether the process ended without a call of `end`. A process that loses its lease does so, which is allowed. */
   get diedByItself(): boolean {
     return !this.#stopping && (this.#child.exitCode !== null || this.#child.signalCode !== null);
   }

@@ -41,7 +41,7 @@ export class Witness {
     return this.#gaps.length;
   }
 
-  /** Number of changes that only a later list found, as the runtime's own metric counts them. */
+  /** Number of changes that no watch reported and a later list found, as the runtime's own metric counts them. */
   async counted(): Promise<number> {
     const { values } = await this.#metrics.missedEvents.get();
     return values.reduce((sum, v) => sum + v.value, 0);

@@ -65,7 +65,7 @@ test('the gap of a restart runs from the stop order, or after a crash from the n
   expect(view.gapMs).toBe(3_000);
 });
 
-test('a new file that does not run in time fails; the reason tells a silent instrument from an old file', () => {
+test('a new file that does not run in time fails; the reason: the instrument is silent, or runs an older file', () => {
   const silent = afterFile(unknownInstrument, 'b', true, 0);
   expect(phase(silent, 89_999)).toBe('Written');
   expect(phaseOf(silent, { deadlineMs: 90_000, monoMs: 90_000 })).toMatchObject({ reason: 'InstrumentNotRunning' });

@@ -17,7 +17,7 @@ test.each([
   ['fd00:ec2::254', /metadata/],
   ['::ffff:169.254.169.254', /metadata/],
 ])('a name that resolves to %s is allowed by the list *; another list decides by this address', (address, fault) => {
-  // The list `*` allows every address; a list of names, or no list, refuses those with a fault.
+  // The list `*` allows every address. A list of names, or no list, refuses the addresses whose row has a fault.
   expect(addressFault({ host: 'mimir.example.com', allow: ['*'] }, address)).toBeNull();
   const expected: unknown = fault === null ? null : expect.stringMatching(fault);
   expect(addressFault({ host: 'mimir.example.com', allow: ['*.example.com'] }, address)).toEqual(expected);

@@ -244,7 +244,7 @@ test('newest and oldest are decided by the time of an item, not by its arrival',
   expect(names(await read(ring, 'number=all'))).toEqual(['1', '2', '3', '5', '7', '8', '9']);
 });
 
-test('a random ring gives the same as sorting all items', async () => {
+test('in a ring filled at random, the newest and the oldest N are those of the sorted list of all items', async () => {
   const random = new Random(20_261_122);
   for (let round = 0; round < 200; round++) {
     const ring = new StreamRing(large);

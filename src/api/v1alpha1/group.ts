@@ -7,8 +7,8 @@ export const version = 'v1alpha1';
 export const groupVersion = `${group}/${version}`;
 
 /**
- * `kubectl get svcdev` lists all three kinds. It is not `svc`: kubectl looks at categories before short names, and
- * `kubectl get svc` must go on to list Services.
+ * `kubectl get svcdev` lists all three kinds. The category is not named `svc`, because kubectl looks at categories
+ * before short names, and `kubectl get svc` must go on to list Services.
  */
 export const category = 'svcdev';
 

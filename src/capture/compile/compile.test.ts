@@ -602,7 +602,7 @@ describe('an installation in another namespace than svc-system', () => {
     expect(discovery.instrument).toEqual([{ k8s_namespace: 'observability', exports: [] }]);
     expect(discovery).toMatchObject({ default_exclude_instrument: [{ k8s_namespace: 'observability' }] });
   });
-  test('looks for the Secrets that policies name in its own namespace', () => {
+  test('looks in its own namespace for the Secrets that policies name', () => {
     const endpoint = 'https://metrics.example/write';
     const item = { name: 'o', type: 'RemoteWrite' as const, endpoint, secretRef: { name: 's', key: 'k' } };
     const { config } = compile(world({ policies: [aPolicy('p', { export: [item] })] })).nodes.get('node-1')!;

@@ -68,7 +68,7 @@ test('a foreign user name is quoted and truncated in the message', async () => {
   expect((error as Error).message.length).toBeLessThan(200);
 });
 
-test('the certificate names the node of the pod, whatever the offer says, and is for servers only', async () => {
+test('the certificate names the node of the pod, whatever node the agent states, and is for servers only', async () => {
   const ca = await createCa({ commonName: 'svc-ca', now: 0 });
   const key = await judgeOffer({ ...(await offered()), node: 'node-b' }, agent, () => Promise.resolve(user));
   const leaf = new X509Certificate(await signLeaf(ca, key, agentNames(agent), { now: 0, days: 30 }));

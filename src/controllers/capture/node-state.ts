@@ -74,7 +74,7 @@ export class NodeState {
   #ack: Ack | null = null;
   /** The config that the instrument was last seen to run; null when unknown. */
   #runs: KnownConfig | null = null;
-  /** The config that the agent reports as running, while its content is not known yet; else null. */
+  /** Hash of the config that the agent reports as running, while its content is not known yet; else null. */
   #runsUnknown: string | null = null;
   readonly #files: Files;
   /** Whether the instrument may restart for the file that the agent holds. */
@@ -89,7 +89,7 @@ export class NodeState {
   /** A push that ended without an answer, until the agent's next status. */
   #lost: Push | null = null;
   #pod: string | null = null;
-  /** The kubelet's message while it waits before it restarts the instrument without a failure. */
+  /** The kubelet's message while it waits before it restarts an instrument that ended without a failure; else null. */
   #backOff: string | null = null;
   /** Whether the kubelet has made the instrument wait since the newest push. */
   #wasBackedOff = false;
@@ -152,7 +152,7 @@ export class NodeState {
     return { current, running: this.#runsUnknown !== null };
   }
 
-  /** Whether a plan would change nothing for the node by itself: its agent runs what it should, as far as known. */
+  /** Whether nothing in the node's own state calls for a plan: its agent runs what it should, as far as known. */
   get isSettled(): boolean {
     if (!this.reachable || !this.hasAgent || this.failure || this.#lost || !this.#granted) return false;
     const { current, running } = this.needs;

@@ -51,10 +51,10 @@ export interface DepartedNodesOptions {
  * answer and whenever that replica started.
  *
  * Flow: nodes, DaemonSet, agents' pods and the current record → the new record → one apply if it differs.
- * Guarantees: a node that leaves while no operator runs is noticed by the next one, since the record also lists the
- * serving nodes. The record is written at most once a second, and only on a change; it never exceeds the size of a
- * ConfigMap. An invalid entry is logged and left out of the next write. A deleted record, or a member that cannot be
- * read, is restored from this process's last state.
+ * Guarantees: a node that leaves while no operator runs is noticed by the next operator, since the record also lists
+ * the nodes that have an agent. The record is written at most once a second, and only on a change; it never exceeds the
+ * size of a ConfigMap. An invalid entry is logged and left out of the next write. A deleted record, or a member that
+ * cannot be read, is restored from this process's last state.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;

@@ -131,7 +131,7 @@ test('a handler that fails within its answer cuts the connection, and a late wri
   expect(await refused('failed')).toBe(1);
 });
 
-test('a caller that sends its headers or its body too slowly gets 408 in time', async () => {
+test('a caller that sends its headers or its body too slowly gets 408 at the time limit', async () => {
   await serve({ ...quick, stalledMs: 5_000 });
   answers = (req, res) => void req.resume().on('end', () => res.end());
   const started = performance.now();
@@ -312,7 +312,7 @@ describe('over HTTP/2', () => {
     expect(await fetchStatus(await open(), { ':path': '/' })).toBe(200);
   });
 
-  test('a session without a preface, and a stream whose body never ends, are cut in time', async () => {
+  test('a session without a preface, and a stream whose body never ends, are cut at the time limit', async () => {
     await serveTls(quick);
     answers = () => {};
     const silent = tlsConnect({ port, host: '127.0.0.1', servername: 'localhost', ca, ALPNProtocols: ['h2'] });

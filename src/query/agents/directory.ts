@@ -22,13 +22,13 @@ export interface AgentDirectory {
   /** Whether the view of the cluster is complete enough to know which nodes are missing. */
   readonly synced: boolean;
   /**
-   * Nodes that left and whose samples would still be within retention, where that is known. Sorted by node and time: a
-   * name may appear several times, once for each machine that had it.
+   * Nodes that left and whose samples would still be within retention. Absent where departures are not tracked. Sorted
+   * by node and time: a name may appear several times, once for each machine that had it.
    */
   departed?(): readonly DepartedNode[];
 }
 
-/** Returns the name that the certificate at an agent's address must have. Without it, the answer does not count. */
+/** Returns the name that an agent's certificate must have. The answer of a server with another name does not count. */
 export type AgentNames = (agent: Pick<ExpectedAgent, 'node' | 'shared'>, address: string) => AgentServerName;
 
 /** The certificate names of the agents whose operator runs in `namespace`. */

@@ -254,7 +254,7 @@ describe('a query falls back to another path', () => {
     expect(answer.headers['x-svc-pushdown']).toBe('off');
   });
 
-  test('if a fragment fails on every node, and the query fails with its own error', async () => {
+  test('if a fragment fails on every node, and the query fails with the same error as without pushdown', async () => {
     const query = 'sum(label_replace(lat_bucket, "pod", "one", "", ""))';
     const before = stage.cluster.agents.map(({ requests }) => requests);
     const [off, agg] = [await ask(query, 'off'), await ask(query, 'agg')];

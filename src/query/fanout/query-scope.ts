@@ -173,8 +173,8 @@ export class QueryScope implements SeriesSource {
 }
 
 /**
- * The request with times in whole milliseconds, as the protocol requires. A wider range is harmless: the engine drops
- * what lies outside.
+ * The request with times in whole milliseconds, as the protocol requires. Rounding may widen the time range, which is
+ * harmless: the engine drops the samples outside the range that it asked for.
  */
 export function readQuery({ matchers, mint, maxt, hints }: SelectRequest): ReadQuery {
   const { start, end, step, range, func, grouping, by } = hints;

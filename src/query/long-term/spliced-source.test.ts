@@ -84,7 +84,7 @@ test('the agents’ series stay in chunks, whose size is charged; the store’s 
   account.close();
 });
 
-test('a store that fails one selector before it has answered another is left out of both', async () => {
+test('if the store fails for one selector before it answers another, both results lack its series', async () => {
   let release = (): void => {};
   const failed = new Promise<void>((resolve) => (release = resolve));
   const store: LongTermStore = {

@@ -23,7 +23,7 @@ export function watchObjects(cache: Cache): Readonly<Record<ObjectKind, WatchedK
   const slim = { transform: { name: 'query-object', apply: withoutManagers } };
   return {
     TrafficMonitor: of(trafficMonitors, cache.informer({ resource: trafficMonitors, ...slim })),
-    // Without a transform: the limits of queries need a watch of whole objects of this kind, and both share that watch.
+    // Without a transform: the limits of queries need a watch of whole objects of this kind, which is shared here.
     ClusterTrafficPolicy: of(clusterTrafficPolicies, cache.informer({ resource: clusterTrafficPolicies })),
     MinterDeployment: of(minterDeployments, cache.informer({ resource: minterDeployments, ...slim })),
     Node: of(

@@ -38,7 +38,7 @@ test('an own write is shown immediately, until its watch event comes', () => {
   expect(textOf(store.get('ns/a'))).toBe('later');
 });
 
-test('an answer to a write that comes after its watch event does not hide a newer edit', () => {
+test('a write whose answer comes after its watch event does not hide a newer edit', () => {
   const store = filled();
   store.upsert(object('2', 'written'));
   store.upsert(object('3', 'edited by a user'));
@@ -85,7 +85,7 @@ test('after a watch event that comes in time nothing else is reported; a closed 
   expect(clock.pending).toBe(0);
 });
 
-test('an answer to a write that comes after the deletion does not bring the object back', () => {
+test('a write whose answer comes after the deletion of the object does not bring the object back', () => {
   const store = filled();
   store.remove(object('2', 'old'));
   store.wrote(object('1', 'old'));

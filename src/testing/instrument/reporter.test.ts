@@ -123,7 +123,7 @@ test.each([
   expect(posts).toHaveLength(1);
 });
 
-test('stops repeating a service that went silent', async () => {
+test('stops sending the last points of a service that went silent', async () => {
   const { reporter, posts, move } = setUp();
   reporter.metrics({ resources: [{ attributes: resource('checkout-1'), scopes: [{ scope, metrics }] }] });
   move(5_000);
@@ -164,7 +164,7 @@ test('passes spans on in one batch, with the marks of the real exporters', async
   );
 });
 
-test('if the file enables it, every point carries the instance of its sender', async () => {
+test('every point carries the instance of its sender if the config file enables instances on points', async () => {
   const { reporter, posts } = setUp([], { ...config, instanceOnPoints: true });
   reporter.metrics({
     resources: [{ attributes: resource('a'), scopes: [{ scope: { name: 'sdk', version: '' }, metrics: [duration] }] }],

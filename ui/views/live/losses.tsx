@@ -1,4 +1,4 @@
-/** How many items of a stream were lost, by the node or the relay that lost them. */
+/** How many items of a stream were lost: a number for each node that lost some, and one for the relay. */
 import type { JSX } from 'preact';
 import { lossReason } from '../../../src/stream/item-text.ts';
 import type { Loss } from '../../state/live-feed.ts';

@@ -137,7 +137,7 @@ function histogram(spec: ClusterTrafficPolicySpec): string | null {
   return null;
 }
 
-/** These settings exist once per node, so a policy of a few namespaces cannot set them. */
+/** The fault of a policy for some namespaces that sets what exists once per node, for all namespaces; else null. */
 function nodeWide(spec: ClusterTrafficPolicySpec): string | null {
   if (!spec.namespaceSelector) return null;
   const limit = (
@@ -153,7 +153,7 @@ function nodeWide(spec: ClusterTrafficPolicySpec): string | null {
     : null;
 }
 
-/** A duration text in seconds, a size in bytes: the units of the instrument. Errors: ERR_INPUT_INVALID. */
+/** A bound in the unit of the instrument: seconds for a duration, bytes for a size. Errors: ERR_INPUT_INVALID. */
 export function bucketBound(field: 'durationBuckets' | 'sizeBuckets', value: number | string): number {
   return field === 'sizeBuckets' ? parseBytes(value) : parseDuration(String(value), field) / 1000;
 }

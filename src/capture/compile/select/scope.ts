@@ -21,7 +21,7 @@ export interface Base {
   settings: EffectiveSettings;
 }
 
-/** The policies that apply in a namespace, strongest first. Undefined labels: a process outside of pods. */
+/** The policies for a namespace with these labels, strongest first; for processes outside of pods without labels. */
 export function policiesOf(
   policies: readonly PolicyInForce[],
   labels: Readonly<Record<string, string>> | undefined,

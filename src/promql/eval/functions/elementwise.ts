@@ -78,8 +78,8 @@ export async function applyElementwise(
 }
 
 /**
- * The labels after a function that changes the meaning: without the metric's name, type and unit, unless these are
- * removed only from the final answer (delayed name removal).
+ * The labels of a series after a function whose values no longer are those of the metric: without the metric's name,
+ * type and unit, unless these are removed only from the final answer (delayed name removal).
  */
 export function nameless(context: EvalContext, column: Column): Column['labels'] {
   return context.settings.delayedNameRemoval ? column.labels : dropMetadata(column.labels);

@@ -38,7 +38,7 @@ function anyNumber(random: Random): number {
   return (random.below(2_000_001) - 1_000_000) * 10 ** (random.below(40) - 20);
 }
 
-/** Nodes with histograms of random values. Often all have the same bounds; some have more bounds than a row holds. */
+/** Nodes with histograms of random values. Many have the same bounds; a few have more than one packed row can hold. */
 function world(random: Random): SplitNodes {
   const series: RandomSeries[] = [];
   const common = ['0.1', '1', '+Inf'];
@@ -128,7 +128,7 @@ test.each([
   },
 );
 
-test('a histogram is one row, whatever the number of its bounds', async () => {
+test('the buckets of a histogram are one row', async () => {
   const bounds = ['0.1', '1', '10', '+Inf'];
   const nodes = new SplitNodes(
     nodeLabel,
@@ -151,7 +151,7 @@ test('native histograms, other aggregations and series without nodes are left to
   expect(await ask(['sum by (le) (b)'], nodes, { ...overTheWire(nodes), run: async () => null })).toBeNull();
 });
 
-test('more series than the caller may touch are refused as by an engine', async () => {
+test('more series than the caller may touch are refused with the error of an engine', async () => {
   const nodes = new SplitNodes(nodeLabel, [
     sample({ __name__: 'b', [nodeLabel]: 'n1', le: '1' }, 1),
     sample({ __name__: 'b', [nodeLabel]: 'n1', le: '2' }, 1),

@@ -30,7 +30,7 @@ export class Redactor {
     return { ...this.#counts, outsideAddresses: this.#pseudonyms.count };
   }
 
-  /** Counts a text that another part has hidden. */
+  /** Counts a hidden text, also one that code outside of this class has hidden. */
   hid(kind: Hidden): void {
     this.#counts[kind]++;
   }
