@@ -81,7 +81,7 @@ describe('applying the same objects again writes nothing', () => {
     const first = await applyAll(wanted);
     expect(first).toHaveLength(wanted.length);
     expect(versionsIn(await applyAll(wanted))).toEqual(versionsIn(first));
-    // The runtime reads in the managed fields that nothing would change, and does not even send the request.
+    // From the managed fields the runtime sees that nothing would change, and does not even send the request.
     const unsure = first.filter((live, index) => !ownsExactly(live, wanted[index]!, manager));
     expect(unsure.map(({ kind, metadata }) => `${kind}/${metadata.name}`)).toEqual([]);
   });

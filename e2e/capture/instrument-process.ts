@@ -83,7 +83,7 @@ export class InstrumentProcess {
     this.#due?.();
   }
 
-  /** Kills all processes of the container, as the kernel does. */
+  /** Kills all processes of the container, as the kernel does when the first process of a container ends. */
   kill(): void {
     const { pid } = this.#child ?? {};
     // The process may have ended although its exit event has not come yet.

@@ -195,7 +195,8 @@ describe('the chart', () => {
     expect(await kubectl(...uid)).toBe(before);
     const labels = await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
     expect(labels).toContain('"pod-security.kubernetes.io/enforce":"privileged"');
-    // Both managers own fields of equal value; Helm takes over a changed field once, and owns it alone from then on.
+    // Both managers own the fields of equal value. Helm has to force its first change of such a field, and owns the
+    // field alone from then on.
     await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=warn', '--force-conflicts'], env());
     await runWell(helm, ['upgrade', ...release, '--set', 'logLevel=debug'], env());
     const args = ['get', 'deployment', 'svc-controller', '-n', 'svc-system', '-o', 'yaml'];

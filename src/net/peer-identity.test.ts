@@ -53,7 +53,7 @@ test.each([
   ['a', false],
   ['node-a.svc-agent', true],
 ])(
-  'the certificate of node-a is refused for %s (shared certificate allowed: %s); nothing is sent',
+  'a request for node %s refuses the certificate of node-a (shared certificate allowed: %s) and sends nothing',
   async (node, isShared) => {
     const port = await agent(await agentTls(ca, 'node-a'));
     await expect(ask(port, node, isShared)).rejects.toMatchObject({

@@ -12,7 +12,10 @@ export interface LoopReport {
   /** Longest delay of a timer, and the 99.9th percentile, in wall-clock time. */
   readonly longestMs: number;
   readonly p999Ms: number;
-  /** `slices[n]` counts the looks before which the main thread used `n` whole ms of processor time; most are at 0. */
+  /**
+   * A slice is the time between two looks at the event loop. `slices[n]` is the number of slices in which the main
+   * thread used `n` whole ms of processor time; most used 0.
+   */
   readonly slices: readonly number[];
   /** Largest resident memory. */
   readonly residentBytes: number;
@@ -22,7 +25,7 @@ export interface LoopReport {
 
 /**
  * The share of the processor time that was used in slices of at least `ms`; 0 when none was used. Idle slices have no
- * weight: a busy machine takes fewer of them, so a percentile of all slices would depend on its load.
+ * weight: on a busy machine there are fewer, so a percentile of all slices would depend on the machine's load.
  */
 export function shareOfLongSlices(all: readonly (readonly number[])[], ms: number): number {
   let [used, long] = [0, 0];

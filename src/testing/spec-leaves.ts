@@ -3,7 +3,7 @@ import type { KindDefinition } from '../api/schema/kind.ts';
 
 export type Spec = Record<string, unknown>;
 
-/** One field of a spec that has no fields of its own, and specs that set it. */
+/** One field of a spec, below which there are no further fields, and specs that set it. */
 export interface Leaf {
   /** E.g. `exports[].endpoint`. */
   readonly path: string;

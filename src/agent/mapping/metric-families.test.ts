@@ -19,6 +19,6 @@ test.each(Object.entries(names))('%s is of the family %s, also by its stored nam
   expect([metricFamily(otlpName), storedFamily(`${metricName(otlpName)}_bucket`)]).toEqual([family, family]);
 });
 
-test('the names above cover every family', () => {
+test('the metric names in these tests cover every family', () => {
   expect(new Set(Object.values(names).filter((family) => family !== null))).toEqual(new Set(familyNames));
 });

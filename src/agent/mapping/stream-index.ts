@@ -6,9 +6,9 @@ import type { Stream, StreamSet } from './stream.ts';
 const setsKept = 1_000;
 
 /**
- * Streams by resource, scope, metric and attributes. A point whose attribute list is the same object as an earlier
- * point's is found by identity, which is the common case for a decoder with a cache; any other is found by the text of
- * its attributes.
+ * Streams by resource, scope, metric and attributes. If a point's attribute list is the same object as an earlier
+ * point's, its stream is found by that identity, which is the common case for a decoder with a cache. For any other
+ * point, the stream is found by the text of the attributes.
  */
 export class StreamIndex {
   readonly #sets = new Map<string, StreamSet>();

@@ -10,8 +10,8 @@
  * Flow: read the config → copy it into the folder → start the instrument on the copy → report the start in `state.json`
  * → wait for an order with the hash of another config than the running one → SIGTERM → read the config again.
  * Guarantees: `config` in `state.json` is the hash of the very bytes that the running instrument was given; an order is
- * followed only while the file has the bytes that it names; an instrument that ends by itself ends this program with
- * the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
+ * followed only while the file has the hash that the order names; an instrument that ends by itself ends this program
+ * with the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
  * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay
  * one file without relative imports.
  */

@@ -159,7 +159,7 @@ export class NodeState {
     return this.desired !== null && this.#held?.hash === this.desired.hash && !current && !running;
   }
 
-  /** Sets a new target. A failure is cleared when the file (or the refused config) is another one. */
+  /** Sets a new target. Clears the failure unless the target has the file that failed (or is the refused config). */
   aim(desired: NodeConfig): void {
     this.desired = desired;
     const f = this.failure;
@@ -214,7 +214,7 @@ export class NodeState {
     return this.#spansDroppedAt.get(monitor) ?? null;
   }
 
-  /** Agents count from the start of a config; only whether the count still grows matters. */
+  /** Agents count from the start of a config: a count other than 0 and than the previous one means new drops. */
   #noteDroppedSpans(status: AgentStatus, wall: number): void {
     const before = new Map(this.status?.monitors.map((m) => [`${m.namespace}/${m.name}`, m.droppedSpans ?? 0]));
     for (const { namespace, name, droppedSpans = 0 } of status.monitors) {

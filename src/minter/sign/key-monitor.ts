@@ -50,7 +50,8 @@ export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
 
 /**
  * Checks the key version. If the minter only has the role of a signer, the service may refuse to describe a version.
- * Then the public key of the version and a probe signature (at most one a minute) give the same result.
+ * Then the public key of the version and a probe signature (at most one a minute while it succeeds) give the same
+ * result.
  */
 export class KeyMonitor {
   readonly #signer: KmsSigner;

@@ -56,7 +56,7 @@ describe('parse', () => {
       '1:1: parse error: vector selector must contain at least one non-empty matcher',
     ],
     [
-      'a selector that may match nothing matches everything',
+      'a selector needs a matcher that refuses the empty value',
       '{a=~".*"}',
       '1:1: parse error: vector selector must contain at least one non-empty matcher',
     ],
@@ -142,7 +142,7 @@ describe('parse', () => {
     ['durations may be computed', 'x[5m*2]', 'x[5m * 2]'],
     ['durations may use step() and range()', 'x[max_of(step(), 1m)]', 'x[max_of(step(), 1m)]'],
     ['fill may be given for one side', 'x + fill_left(0) y', 'x + fill_left (0) y'],
-    ['fill is still a name', 'fill + fill', 'fill + fill'],
+    ['fill may be a metric name', 'fill + fill', 'fill + fill'],
   ])('accepts: %s', (_, text, printed) => {
     expect(print(parse(text, everything))).toBe(printed);
   });

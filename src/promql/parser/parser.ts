@@ -15,7 +15,7 @@ import { checkTypes } from './type-check.ts';
 const unaryBinding = binaryOperators['*'];
 
 /**
- * Parses and type-checks a query. Several texts of one request share their limits.
+ * Parses and type-checks a query. A caller passes the same `limits` for all texts of one request.
  * Errors: ParseError with `line:col: parse error: reason` in Prometheus' words; also for a query that exceeds
  * `queryLimits`, before it is compiled or walked.
  */

@@ -13,7 +13,7 @@ let stage: QueryStage;
 beforeAll(async () => (stage = await startQueryStage({ nodes: ['node-1'] })));
 afterAll(() => stage.close());
 
-/** Starts a query whose agent never answers, disconnects the client, and waits until the agent's request is closed. */
+/** Starts a query whose agent never answers, disconnects the client, and waits until the agent sees the request end. */
 async function leaveWhileAgentWorks(start: (port: number) => () => void): Promise<void> {
   const agent = stage.cluster.agents[0]!;
   const left = new Promise<void>((resolve) => {

@@ -25,7 +25,7 @@ test.each<[expr: string, steps: Steps, isDear: boolean]>([
   ['rate(up[5m])', over(hour / 6, 10), true],
   ['avg_over_time(up[1d])', over(6 * hour, 15), false],
   ['up + up offset 1d', over(6 * hour, 30), false],
-])('%s over %j is cheaper to read raw: %s', (expr, steps, isDear) => {
+])('whether it is cheaper to read %s over %j raw: %p', (expr, steps, isDear) => {
   const fragment = { kind: 'series', expr, op: null, grouping: [], without: false, param: null } as const;
   const reason = dearness(fragmentDemands(fragment, steps, settings), steps);
   if (isDear) expect(reason).toMatch(/^read raw: about \d+ bytes a series against \d+ for its steps$/);

@@ -73,7 +73,7 @@ test('a follower whose rights change continues from its cursor with what it may 
   expect(clock.pending).toBe(0);
 });
 
-test('a follower that may see nothing any more has no agent connection until it may again', async () => {
+test('a follower that may see nothing any more has no agent connection until it may see something again', async () => {
   let allowed = new Set<string>();
   const { clock, asked, leave } = stage(async () => allowed);
   await settle();

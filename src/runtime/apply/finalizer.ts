@@ -70,7 +70,7 @@ export async function runCleanups(cleanups: Readonly<Record<string, () => Promis
   if (failures.length > 0) throw new OperatorError('ERR_FINALIZER', failures.join('; '));
 }
 
-/** Replaces the finalizers of `object` by `wanted`, provided that the live object still has the same ones. */
+/** Replaces the live object's finalizers by `wanted`, provided that they still are those of `object`. */
 export async function patchFinalizers(
   object: TypedObject,
   wanted: readonly string[],

@@ -143,7 +143,7 @@ test('caches that do not fill in two minutes end the manager with an error that 
   for (let i = 0; i < 80; i++) await harness.clock.advance(1_000);
   const before = asked();
   for (let i = 0; i < 35; i++) await harness.clock.advance(1_000);
-  // It still retries shortly before the two minutes are over.
+  // The list is still retried shortly before the two minutes are over.
   expect(asked()).toBeGreaterThan(before);
   for (let i = 0; i < 15; i++) await harness.clock.advance(1_000);
   await expect(harness.stop()).rejects.toMatchObject({

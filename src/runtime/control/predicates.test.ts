@@ -41,7 +41,7 @@ test.each<[string, Predicate, ObjectMeta, ObjectMeta, boolean]>([
   ],
   ['generation: an update without a generation never passes', generationChanged, {}, { labels: { a: '1' } }, false],
   ['labels: a new value passes', labelsChanged, { labels: { a: '1' } }, { labels: { a: '2' } }, true],
-  ['labels: a new name of the same count passes', labelsChanged, { labels: { a: '1' } }, { labels: { b: '1' } }, true],
+  ['labels: a renamed label passes', labelsChanged, { labels: { a: '1' } }, { labels: { b: '1' } }, true],
   ['labels: none and an empty map are the same', labelsChanged, {}, { labels: {} }, false],
   [
     'labels: order does not matter',

@@ -1,4 +1,4 @@
-// Appends the series of bench:tsdb to Prometheus' own storage, as a library, and prints one JSON object.
+// Appends the series of bench:tsdb to Prometheus' own storage, used as a library, and prints one JSON object.
 // Usage: ingest DIR SERIES SCRAPES [sync]. Series keep their references, each scrape is one commit, and blocks are cut as
 // they are due. With sync the log is on the disk before the next scrape begins. Values are made by the same rule as in bench/tsdb/series.ts.
 package main

@@ -5,8 +5,9 @@ import { element, lengthDelimited } from './fields.ts';
 import { readKeyValue } from './generated/attributes.ts';
 
 /**
- * Collects the attribute fields of one message while its other fields are read, and decodes them at the end. When they
- * are adjacent, as every sender writes them, the whole run is looked up in the cursor's cache first.
+ * Collects the attribute fields of one message while its other fields are read, and decodes them at the end. When the
+ * attribute fields are adjacent, as in the messages of every sender, the whole run is looked up in the cursor's cache
+ * first.
  */
 export class AttributeList {
   readonly #field: string;

@@ -82,8 +82,9 @@ async function read(session: Session, flags: DiffFlags): Promise<Documents> {
 }
 
 /**
- * Reads the objects and settings from which the operator compiles the config of each node.
- * Errors: PluginError when one of them cannot be read, because the difference would then be a guess.
+ * Reads the objects and settings from which the operator compiles the config of each node. Warns if the settings are
+ * not known, and takes those of a new installation.
+ * Errors: PluginError when a list of objects cannot be read, because the difference would then be a guess.
  */
 async function world(session: Session): Promise<{ input: CompileInput; client: Awaited<ReturnType<Session['kube']>> }> {
   const client = await session.kube();
