@@ -356,7 +356,7 @@ describe('a cluster with two process nodes', () => {
     await cluster.stop();
     await cluster.stop();
     expect(processesOfRun(run)).toEqual([]);
-    // The network is released; if it is held again, then by another run.
+    // The cluster's network is released, but another run may have taken it since.
     const left = heldNetworks().filter((held) => held.run === undefined || held.run === run);
     expect(left.map((held) => held.network)).not.toContain(network);
     expect(existsSync(cluster.dir)).toBe(false);

@@ -55,7 +55,7 @@ const cases: Readonly<Record<string, Case>> = {
   SvcStoreCannotWrite: one('svc_tsdb_write_error', node, '5m', '1x10', '0x10'),
   SvcIntakeRefused: one('svc_otlp_rejected_total', { ...node, reason: 'malformed' }, '40m', '0+1x60', '7x60'),
   SvcExportBehind: one('svc_export_dropped_total', { ...node, destination: 'store' }, '20m', '0+1x60', '7x60'),
-  // It fires with four days left, and not with eleven.
+  // The alert fires with four days left, and not with eleven.
   SvcAgentCertificateEnds: one('svc_cert_expiry_timestamp_seconds', node, '2h', '350000x180', '950000x180'),
   SvcAnswersDegraded: one('svc_query_degraded_total', namespace, '40m', '0+1x60', '7x60'),
   SvcQueriesFail: {
@@ -97,7 +97,7 @@ const cases: Readonly<Record<string, Case>> = {
       pod === 'a' ? '0x20' : '1x20',
     ]),
   },
-  // It fires with eight days left, and not with eleven.
+  // The alert fires with eight days left, and not with eleven.
   SvcCertificateEnds: one(
     'svc_controller_cert_expiry_timestamp_seconds',
     { ...namespace, secret: 'svc-query-tls' },

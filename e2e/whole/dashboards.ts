@@ -29,7 +29,7 @@ const targets = dashboards.flatMap(({ uid, panels }) =>
   panels.flatMap((panel) => panel.targets.map(({ expr }) => ({ uid, title: `${uid}: ${panel.title}`, expr }))),
 );
 
-/** Tests of the dashboards over the product that `stage` returns. It must be up when they run. */
+/** Tests of the dashboards over the product that `stage` returns. The product must be up when they run. */
 export function dashboardQueries(stage: () => Stage): void {
   describe('the dashboards', () => {
     const scraped = new MemorySource();

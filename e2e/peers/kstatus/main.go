@@ -37,7 +37,7 @@ func main() {
 
 func judge(text []byte) answer {
 	var object map[string]any
-	// Unlike encoding/json, it makes integers of whole numbers.
+	// Unlike encoding/json, utiljson makes integers of whole numbers.
 	if err := utiljson.Unmarshal(text, &object); err != nil {
 		return answer{Error: err.Error()}
 	}

@@ -6,7 +6,7 @@ export type ExportRule = Omit<MonitorExport, 'name'>;
 
 /** One export destination: a member of a policy's or a monitor's `export`. */
 export interface Destination {
-  /** Names its folder on disk. It changes with owner, name, type or URL, because queued data would no longer fit. */
+  /** Name of the destination's folder of queued data. Changes with owner, name, type or URL, which that data is for. */
   readonly id: string;
   /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
   readonly owner: string;

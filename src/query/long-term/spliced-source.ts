@@ -26,7 +26,7 @@ export interface SpliceOptions {
   readonly signal: AbortSignal;
   /** Monotonic ms at which the query's time is up. */
   readonly deadline: number;
-  /** Set when an earlier attempt at the same query lost the store: it is not read again. */
+  /** Set when an earlier attempt at the same query lost the store: the store is then not read again. */
   readonly lost?: LostNode | undefined;
   /** Decides when the query lets other work run. Default: as for the whole process. */
   readonly turns?: TurnTaking | undefined;

@@ -4,13 +4,13 @@ import type { Matcher } from '../../promql/index.ts';
 export interface RequestFamily {
   /** The value of `partLabel` on the samples of this histogram in an answer. */
   readonly part: string;
-  /** Its name without the suffix `_bucket` or `_count`. */
+  /** The histogram's name without the suffix `_bucket` or `_count`. */
   readonly metric: string;
   /** Which side measured: the client's series also name the server. */
   readonly side: 'client' | 'server';
   /** The protocol, or the label whose value names it. */
   readonly protocol: string | { readonly label: string };
-  /** Matches its failed requests. */
+  /** Matches the series of failed requests. */
   readonly failed: Matcher;
 }
 
