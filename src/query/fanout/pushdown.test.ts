@@ -197,7 +197,7 @@ test('an agent that answers for another node is missing', async () => {
   }
 });
 
-test('an answer that lacks a node is the same as if the node did not exist, on every path', async () => {
+test('the data of an answer that lacks a node are those of the other nodes, on every path', async () => {
   const expected = stage.cluster.expected as ExpectedAgent[];
   const [lost] = expected.splice(1, 1);
   const others: unknown[] = [];
