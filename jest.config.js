@@ -18,7 +18,7 @@ export default {
   transform: { '\\.ts$': '<rootDir>/scripts/jest/strip-types.cjs' },
   setupFilesAfterEnv: ['<rootDir>/scripts/jest/no-exit.cjs', '<rootDir>/scripts/jest/quick-equality.cjs'],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  // One more than two cores: a good part of the tests waits for a socket, a process or a limit of real time.
+  // Three workers for two cores: a good part of the tests waits for a socket, a process or a limit of real time.
   maxWorkers: 3,
   // Tests wait for conditions; this ends those that would wait for ever, also on a busy machine.
   testTimeout: 60_000,

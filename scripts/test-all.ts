@@ -102,8 +102,8 @@ const onANode: Step = {
   takes: { report: (file) => ['--report', file], again: (groups) => ['--only', groups.join(',')] },
 };
 /**
- * The step on a node begins no later than this: on a new machine it first builds its programs, for another quarter of
- * an hour. Units: ms.
+ * The step on a node begins no later than this. It takes a quarter of an hour, and on a new machine as long again to
+ * build its programs first. Units: ms.
  */
 const lastStartOfNodeMs = 45 * 60_000;
 /** Multiplies time limits: three or four tests share a core, which may itself be slow. See `src/testing/until.ts`. */

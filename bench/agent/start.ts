@@ -31,7 +31,7 @@ interface Started {
 }
 
 const stepMs = 23_000;
-/** The part of the intervals that only the log holds: as many as fit before the log becomes a checkpoint. */
+/** The share of the intervals whose samples are only in the log: with more, the log would become a checkpoint. */
 const partInLog = 0.4;
 
 /**

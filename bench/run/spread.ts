@@ -1,4 +1,4 @@
-/** The spread of the runs of one figure. */
+/** How one figure varies from run to run. */
 export interface Spread {
   readonly count: number;
   readonly min: number;
@@ -31,7 +31,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The right mean for ratios: the mean of a half and a double is 1. */
+/** The right mean for ratios: the mean of 0.5 and 2 is 1. */
 export function geometricMean(values: readonly number[]): number {
   return Math.exp(mean(values.map(Math.log)));
 }

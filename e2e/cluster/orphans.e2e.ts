@@ -11,7 +11,7 @@ import { heldNetworks } from './run-registry.ts';
 import { exited, processesOfRun, spawnBound, toolEnvironment } from './processes.ts';
 
 describe('what a run leaves on the machine', () => {
-  test('leaves no process behind when the owner is killed with -9', async () => {
+  test('no process is left when the owner of a cluster is killed with -9', async () => {
     const { owner, kubeconfig, run } = await startOwner();
     const held = heldNetworks().filter((one) => one.run === run);
     expect(processesOfRun(run).length).toBeGreaterThanOrEqual(5);

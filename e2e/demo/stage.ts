@@ -83,8 +83,8 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
 }
 
 /**
- * Starts all but the outside world (the stand-ins of what the minter calls), and adds a function to `stops` for each
- * part, which stops it. A half-started cluster ends with this process.
+ * Starts all but the outside world (the stand-ins of what the minter calls). For each part, adds a function to `stops`
+ * that stops the part. A half-started cluster ends with this process.
  */
 async function bringUp(
   options: StageOptions & { binaries: Binaries },

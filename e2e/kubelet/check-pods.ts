@@ -61,7 +61,7 @@ export const pods: readonly Check[] = [
     },
   },
   {
-    what: 'the starts left no warnings of startup or liveness probes',
+    what: 'the start of the pods left no warnings of startup or liveness probes',
     async run(stage) {
       const lists = await Promise.all(
         namespaces.map((n) => stage.api.request<EventList>('GET', `/api/v1/namespaces/${n}/events`)),

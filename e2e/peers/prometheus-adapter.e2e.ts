@@ -93,14 +93,14 @@ needing(peerNeed('prometheus-adapter')).describe('prometheus-adapter behind the 
     expect(items).toMatchObject([{ metricName: 'queue_length', value: '7' }]);
   });
 
-  test('an object or a metric that the adapter does not have either is not found', async () => {
+  test('an object or a metric that neither the query server nor the adapter has is not found', async () => {
     const of = (object: string): Promise<string> =>
       kubectl('get', '--raw', `${custom}/v1beta2/namespaces/shop/${object}`);
     await expect(of('services/queue/nothing')).rejects.toThrow(/could not find the metric nothing/);
     await expect(of('services/other/queue_depth')).rejects.toThrow(/could not find/);
   });
 
-  test('once the adapter is gone, its metrics fail with its address and are not taken for zero', async () => {
+  test('once the adapter is gone, requests for its metrics get an error with its address, never a zero', async () => {
     await adapter.kill();
     const path = `${custom}/v1beta2/namespaces/shop/services/queue/queue_depth`;
     await until('the failure', () => kubectl('get', '--raw', path).catch((error: Error) => error.message), {

@@ -142,7 +142,7 @@ test('a new right takes effect within seconds', async () => {
   await until('both namespaces', async () => (await namespacesOf('shopper')).join() === 'bank,shop');
 });
 
-test('policies limit the queries of users who may read their namespaces, without a restart', async () => {
+test('a policy limits the queries of users who may read a namespace that it covers, without a restart', async () => {
   const limited = (name: string, spec: object): Promise<string> =>
     apply({ apiVersion: 'svc.dev/v1alpha1', kind: 'ClusterTrafficPolicy', metadata: { name }, spec });
   const flagsOf = async (user: string): Promise<Record<string, string>> =>

@@ -1,7 +1,7 @@
 import { readSurfaces } from '../package/surface.ts';
 import type { GeneratedFile } from './generated-file.ts';
 
-/** The surface of the npm package, a file for each entry point. Unlike the other generated files it takes seconds. */
+/** The surface of the npm package, a file for each entry point. Other generated files take less time. */
 export function surfaceFiles(): GeneratedFile[] {
   return [...readSurfaces()].map(([entry, { text }]) => ({
     path: `surface/${entry}.txt`,

@@ -43,7 +43,7 @@ async function connected(): Promise<{ session: AgentSession; says: (message: obj
 }
 
 test.each(['before', 'after'])(
-  'a replaced session ends only after its acknowledgement, even if a status sent %s the replacement comes first',
+  'a replaced session lives until its config is acknowledged, even if a status sent %s the replacement comes first',
   async (when) => {
     const { session, says, ends } = await connected();
     const put = session.put(hash, [], 'now', 10_000);

@@ -237,7 +237,7 @@ const voided: readonly {
     kind: 'policy',
     because: { capture: { mode: 'AllowList' } },
     fields: [/^capture\.containersOnly$/],
-    why: 'policies of a node are merged field by field: it has an effect with the mode of another one',
+    why: 'policies of a node are merged field by field: the field has an effect if another policy sets the mode',
   },
   {
     kind: 'minter',

@@ -113,7 +113,7 @@ describe.each([
   });
 });
 
-test('agents learn their namespace by a flag, which those in svc-system do without', () => {
+test('agents outside svc-system get their namespace by a flag, and those in svc-system get no such flag', () => {
   const namespaceOf = (input: PlatformInput) =>
     flagsOf(container(renderPlatform(input), 'DaemonSet', 'agent').args)['namespace'];
   expect([platformDefaults, elsewhere].map(namespaceOf)).toEqual([undefined, 'observability']);

@@ -172,7 +172,7 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('changes no rendered object but svc-metrics-reader and svc-agent-scrape, and none without a live one', () => {
+  test('changes only svc-metrics-reader and svc-agent-scrape, and these only if the cluster has them already', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       expect(withUserChanges(object, undefined)).toBe(object);

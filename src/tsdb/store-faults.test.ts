@@ -109,7 +109,7 @@ describe('when the disk fails', () => {
     expect(failed).toBeGreaterThan(calls / 2);
   });
 
-  test('a full disk makes commit fail, and once there is room everything that was kept becomes durable', async () => {
+  test('a full disk makes commit fail, and once there is room everything kept in memory becomes durable', async () => {
     const w = world();
     let store = await open(w);
     store.append(series[0]!, start, 1);
@@ -174,7 +174,7 @@ async function logged(
 }
 
 describe('damaged files', () => {
-  test('a flipped bit in the log loses at most the rest of that segment, and is logged', async () => {
+  test('a flipped bit in the log loses at most the rest of the damaged segment, and is logged', async () => {
     const w = world();
     let store = await open(w);
     const { tried, committed, path } = await logged(w, store);
@@ -197,7 +197,7 @@ describe('damaged files', () => {
     }
   });
 
-  test('a page of zeros inside the log loses at most the rest of that segment, and no sample is made up', async () => {
+  test('a page of zeros in the log loses at most the rest of the damaged segment, and makes up no sample', async () => {
     for (const keepEnd of [0, 1]) {
       const w = world();
       let store = await open(w);

@@ -25,7 +25,7 @@ interface Life {
   readonly kept: readonly [number, number];
   /** Interval between two maintenance runs. Units: hours. */
   readonly every: number;
-  /** A selection is opened every so many turns, held open, and read as many turns later. */
+  /** Number of reads between two openings of a selection. Each stays open for as many reads, then is read itself. */
   readonly held: number;
 }
 
@@ -109,7 +109,7 @@ test('a read during a cut, a merge or retention finds each sample once, and an o
   );
 }, 120_000);
 
-test('a store that lives long is read at many turns, with several blocks, and after deletions', async () => {
+test('in a long life the store is read many times, also with several blocks and after deletions', async () => {
   const { turns, blocks, gone } = await live({ hours: 50, kept: [24, 12], every: 3, held: 7 });
   expect(turns).toBeGreaterThan(500);
   expect(blocks).toBeGreaterThan(3);

@@ -29,7 +29,7 @@ interface WithConditions {
   status?: { conditions?: Condition[] };
 }
 
-/** Checks that the product has recovered from a fault. Errors: what has not. */
+/** Checks that the product has recovered from a fault. Errors: one that names what has not recovered. */
 async function whole(stage: Stage, asker: Asker, meter: Meter, pod: string, sentBefore: number): Promise<true> {
   const { api } = stage;
   for (const [namespace, count] of [

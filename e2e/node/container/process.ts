@@ -47,7 +47,7 @@ export function startProcess(spec: ProcessSpec, logPath: string, logCapBytes: nu
   ]);
   const exit = new Promise<Exit>((resolve) => {
     const finish = (end: Exit): void => {
-      // Processes that it started must not live on. When they have ended, the pipes close and the log is complete.
+      // What the child started must not live on. When all of it has ended, the pipes close and the log is complete.
       if (child.pid !== undefined) signalGroup(child.pid, 'SIGKILL');
       void output.then(() => {
         log.end();

@@ -27,7 +27,7 @@ export function planGreeter({ metadata, spec }: Greeter): KubeObject[] {
   }));
 }
 
-/** The conditions that tell how it went, kstatus-style. Pure. */
+/** The conditions that tell how the apply went, kstatus-style. Pure. */
 export function statusOf(greeter: Greeter, outcome: ApplyOutcome, now: number): object {
   const generation = greeter.metadata.generation ?? 0;
   const [failure] = outcome.failures;

@@ -272,7 +272,7 @@ test('an answer brings the status with it, which is then sent again only as a he
   expect(parseAgentMessage(JSON.parse(sent[2]!))).toEqual({ status });
 });
 
-test('a config that comes before the last answer is with the controller ends the session', async () => {
+test('a config that comes before the controller has received the last answer ends the session', async () => {
   const { socket, sent } = recordingSocket();
   const state = captureState(new FakeClock(Date.now()), () => 0);
   const blocked: MessageSocket = {
@@ -286,7 +286,7 @@ test('a config that comes before the last answer is with the controller ends the
   expect(() => session.message(message)).toThrow('before the last was acknowledged');
 });
 
-test('a change after an answer is sent, and no status comes after a newer one', async () => {
+test('an answer is followed by each later change of the status, and no status comes after a newer one', async () => {
   const clock = new FakeClock(Date.now());
   const { socket, sent } = recordingSocket();
   let series = 0;

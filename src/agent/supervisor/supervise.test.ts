@@ -58,7 +58,7 @@ test('the state names the file that the instrument was started with, however oft
   expect(first).toMatchObject({ config: instrumentFileHash('a: 1\n'), starts: 1, stoppedMs: null });
 });
 
-test('an order restarts the instrument with the ordered file; the state says when the last run had to end', async () => {
+test('an order restarts the instrument with the ordered file; the state says when the old one had to end', async () => {
   start(notes);
   const first = await runs('a: 1\n');
   await write('a: 2\n');

@@ -122,7 +122,8 @@ function sharedPodConflicts(input: OutcomeInput): Map<string, Conflict[]> {
 }
 
 /**
- * The groups whose nodes run a pod of both monitors: the policies of each group decide which values the two have there.
+ * The groups of nodes on which a pod runs that both monitors select. The policies of each group decide which values the
+ * two monitors have there.
  * Cost: once every group is found, the other pods are not looked at.
  */
 function sharedGroups(

@@ -167,7 +167,7 @@ test('the last error of a crashing pod appears in Available, and so in Ready', (
   expect(condition(over, 'Available')).toMatchObject({ status: 'False', message });
 });
 
-test('says how many pods share the worst answer', () => {
+test('the message of a condition says how many pods gave the worst answer', () => {
   const over = { answers: [answer(), answer([check('RulesValid', 'False', 'FileFaulty')])] };
   expect(condition(over, 'RulesValid')?.message).toBe('RulesValid is FileFaulty (1 of 2 pods)');
   const ignored = { answers: [answer()], ignored: 'ConfigMap gitops-state registers x' };

@@ -132,7 +132,11 @@ describe('Capturing', () => {
       { nodes: { 'node-1': samples(29_000) } },
       'True/TrafficSeen',
     ],
-    ['is NoTraffic when the last sample is older', { nodes: { 'node-1': samples(31_000) } }, 'False/NoTraffic'],
+    [
+      'is NoTraffic when the last sample is older than three export intervals',
+      { nodes: { 'node-1': samples(31_000) } },
+      'False/NoTraffic',
+    ],
     [
       'is NoMatchingPods without pods',
       { object: aMonitor('shop/m', { selector: { matchLabels: { app: 'none' } } }) },
@@ -184,7 +188,7 @@ describe('Ready', () => {
   test.each<[string, Scene, string]>([
     ['is True without traffic', {}, 'True/Ready'],
     ['says that a monitor is suspended', { object: aMonitor('shop/m', { ...spec, suspend: true }) }, 'True/Suspended'],
-    ['mirrors Accepted first', { object: aMonitor('shop/m', {}), nodes: {} }, 'False/Invalid'],
+    ['mirrors Accepted before all others', { object: aMonitor('shop/m', {}), nodes: {} }, 'False/Invalid'],
     ['mirrors Programmed', { nodes: { 'node-1': { phase: 'Written' } } }, 'False/RollingOut'],
     [
       'mirrors Capturing when capture is impossible',

@@ -72,7 +72,7 @@ function checkHeader(header: Map<string, unknown>): string {
   return kid;
 }
 
-/** Checks that jose does not make: number forms, life span, audience lists, claim types. */
+/** The checks that jose does not make: number forms, life span, audience lists, claim types. */
 function checkClaims(payload: Map<string, unknown>, options: VerifyOptions): Caller {
   const iat = wholeSeconds(payload, 'iat');
   const exp = wholeSeconds(payload, 'exp');

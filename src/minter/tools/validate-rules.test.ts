@@ -51,7 +51,7 @@ test('an empty directory denies every request and is a failure', async () => {
 });
 
 test.each<[string, Record<string, unknown>, Partial<ValidateRulesOptions>, number, RegExp]>([
-  ['the named agent', {}, {}, 0, /^ADMITTED: contents:write/m],
+  ['the agent that the rules name', {}, {}, 0, /^ADMITTED: contents:write/m],
   ['another email', { email: 'x@proj.iam.gserviceaccount.com' }, {}, 1, /^DENIED: scope_denied/m],
   ['an email that is not verified', { email_verified: false }, {}, 1, /^DENIED: scope_denied/m],
   ['another issuer', { iss: 'https://evil.example' }, {}, 1, /^DENIED: scope_denied/m],

@@ -4,7 +4,7 @@ import type { QueryServerOptions } from '../../query/index.ts';
 
 type Kinds = NonNullable<QueryServerOptions['objects']>['kinds'];
 
-/** The kinds whose objects a query server shows, as if it had watched these objects. */
+/** The kinds of objects that a query server shows. It gets the objects in `lists` as if it had watched them. */
 export function watchedObjects(lists: Partial<Record<ObjectKind, readonly unknown[]>>): Kinds {
   const kind = (name: ObjectKind, namespaced = true): Kinds[ObjectKind] => ({
     resource: resourceRef({

@@ -75,7 +75,7 @@ describe('bytes of Prometheus', () => {
     },
   );
 
-  test('five thousand generated chunks have the same digest', () => {
+  test('five thousand generated chunks have the digest of the same chunks in Prometheus', () => {
     const hash = createHash('sha256');
     const next = xorshift(golden.digest.seed);
     let total = 0;

@@ -76,7 +76,7 @@ test('exemplars come back with their samples, among samples without one', async 
   await first.close();
 });
 
-test('rounds of items to send come in order; a round that is done never returns, even after a restart', async () => {
+test('items to send come in order, in rounds; a round that is done is not repeated, even after a restart', async () => {
   const a = aSeries('a');
   const queue = open();
   for (let i = 1; i <= 4; i++) {

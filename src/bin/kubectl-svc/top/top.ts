@@ -21,7 +21,7 @@ interface Look {
 
 const nothingAsked: Look['answer'] = { warnings: [], infos: [], degraded: false, missingNodes: [], explain: undefined };
 
-/** Lists the objects that served requests, once or repeatedly. Errors: UsageError, those of the query server. */
+/** Shows the objects that served requests; with `--watch` repeatedly. Errors: UsageError, those of the query server. */
 export async function top(session: Session, kindName: TopKindName, flags: TopFlags): Promise<void> {
   const kind = topKinds[kindName];
   const windowMs = durationFlag(flags.window, '--window');
