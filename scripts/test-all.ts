@@ -36,7 +36,7 @@ import type { JestReport, SuiteTime, Tally } from './test-all/tally.ts';
 const scratch = await mkdtemp(join(tmpdir(), 'svc-test-'));
 interface Step extends LaneStep {
   command: string[];
-  /** Name of its report file, if it runs Jest or checks that report as Jest does. */
+  /** Name of its report file; for a step that runs Jest, or whose program writes a report in Jest's form. */
   jest?: string;
   /** Its arguments for the report file and for the suites to repeat, if they differ from Jest's. */
   takes?: { readonly report: (file: string) => string[]; readonly again: (suites: readonly string[]) => string[] };

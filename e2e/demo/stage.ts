@@ -35,7 +35,7 @@ export interface StageOptions {
   queryPort?: number;
   /** How far to set up: `operator` leaves samples and shop out. Default: everything. */
   upTo?: 'operator' | 'everything';
-  /** Requests to each service of the shop, a second. Default 20. */
+  /** Requests a second to each service of the shop. Default 20. */
   perSecond?: number;
   /** The operator's manifest. Default: this version's. */
   manifest?: string;

@@ -50,7 +50,7 @@ export async function addArm64Node(root: string): Promise<void> {
 }
 
 /**
- * Path of an arm64 Node, from the cache or, once, from the registry of npm.
+ * Path of an arm64 Node in the cache. If it is not there yet, it is fetched from the registry of npm.
  * Errors: the archive has another hash than the one above, or the checkout pins another Node.
  */
 async function findArm64Node(): Promise<string> {

@@ -35,7 +35,10 @@ export function standInBuilder(buildah: Buildah, log: (line: string) => void): P
   });
 }
 
-/** A base without a shell: Node at the path of the public base, its libraries, CAs, and user names. Kept, too. */
+/**
+ * A base without a shell: Node at the path of the public base, its libraries, CAs, and user names. Kept in buildah's
+ * storage for later runs.
+ */
 export function standInBase(buildah: Buildah, log: (line: string) => void): Promise<string> {
   return kept(buildah, `localhost/svc-e2e-base:${nodeVersion()}`, log, {
     programs: { [nodeInBase]: nodeProgram },

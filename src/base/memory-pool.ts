@@ -100,7 +100,7 @@ export class MemoryPool {
     this.#admit();
   }
 
-  /** For accounts only: all memory of an ended account has been given back. */
+  /** For accounts only: records that an ended account has given back all its memory. */
   settle(account: MemoryAccount): void {
     this.#leaving -= account.charge;
     account.isEnded = false;

@@ -1,4 +1,4 @@
-/** The number of table rows that fit into the window. Pure. */
+/** The number of table rows that fill the window. Pure. */
 
 /** Every row is at least this high. Unit: px. */
 const leastRowHeight = 32;

@@ -26,8 +26,8 @@ export interface SampleSink {
 export function handOut(series: Series, sink: SampleSink): number {
   if (series.pendingMs === 0) return 0;
   const { intervalMs, lastMs, pendingMs } = series;
-  // One sample in each window of the interval. Windows are aligned to the clock, so that the delays of exports do not
-  // add up.
+  // At most one sample in each window, which is as long as the interval. Windows are aligned to the clock, so that the
+  // delays of exports do not add up.
   if (intervalMs > 0 && lastMs !== 0 && Math.floor(pendingMs / intervalMs) <= Math.floor(lastMs / intervalMs)) {
     series.skippedMs = pendingMs;
     series.pendingMs = 0;

@@ -63,7 +63,7 @@ export function coversSender(
   );
 }
 
-/** True when one rule keeps data of that kind. */
+/** True when the rule keeps this data. */
 export function wants(rule: PodRules, { family, protocol, paths }: Subject): boolean {
   return (
     (!rule.families || family === null || (rule.families as readonly string[]).includes(family)) &&

@@ -3,7 +3,7 @@ import type { CaptureConfig, FileChanges } from '../../capture/index.ts';
 export interface RestartBudgetRules {
   /** Restarts that a namespace may cause in a row. */
   readonly burst: number;
-  /** Time after which it may cause one more. Units: ms. */
+  /** Time after which the namespace may cause one more restart. Units: ms. */
   readonly refillMs: number;
 }
 

@@ -69,7 +69,7 @@ test.each([
   ],
   ['exclude={"namespace":["shop"]}', []],
   ['number=1', ['shop → zoo']],
-])('a reader of `shop` sees only its spans and flows with an end in it, by any query: %s', async (query, expected) => {
+])('a reader of `shop` sees only spans and flows of `shop`, whatever is asked for: %s', async (query, expected) => {
   expect(shown(await read('shop', `/v1/stream?${query}`))).toEqual(expected);
 });
 

@@ -3,8 +3,8 @@ import type { BitWriter } from './bit-writer.ts';
 import { OperatorError } from '../../base/errors.ts';
 
 /**
- * One float column of a histogram chunk, each value XORed with the one before: as a value in an XOR chunk, but with
- * its own window of significant bits. An object either writes or reads.
+ * One float column of a histogram chunk. Each value is XORed with the one before, as in an XOR chunk, but each column
+ * has its own window of significant bits. An object either writes or reads.
  */
 export class XorField {
   high = 0;
@@ -12,7 +12,7 @@ export class XorField {
   #leading = -1;
   #trailing = 0;
 
-  /** The first value, raw. */
+  /** Writes the first value as it is. */
   start(out: BitWriter, high: number, low: number): void {
     out.put64(high, low);
     this.high = high;

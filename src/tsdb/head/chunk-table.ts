@@ -84,7 +84,7 @@ export class ChunkTable {
     };
   }
 
-  /** Frees the chunk's number and bytes for reuse. Only when no reader can still hold its number. */
+  /** Frees the chunk's number and bytes for reuse. To be called only when no reader can hold its number. */
   release(id: number): void {
     this.#slab.free(this.#address[id]!, this.#length[id]!);
     this.#free.push(id);

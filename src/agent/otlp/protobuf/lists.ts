@@ -20,7 +20,7 @@ export function readCounts(cursor: Cursor, wireType: number, message: WireReader
   return counts;
 }
 
-/** Like `readCounts`, for bounds: one list for all points that have the same bounds. */
+/** Like `readCounts`, for bounds. Points that have the same bounds share one list. */
 export function readBounds(
   cursor: Cursor,
   wireType: number,

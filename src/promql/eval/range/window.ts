@@ -30,7 +30,7 @@ export class Window {
   histogramTo = 0;
   /**
    * Bounds of the range in milliseconds. Samples lie in (start, end]; anchored and smoothed ranges include samples
-   * outside.
+   * outside these bounds, too.
    */
   start = 0;
   end = 0;

@@ -20,7 +20,7 @@ const redact = (text: string): string => new Redactor(isOurs).text(text);
 const base64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const random = (minLength: number, maxLength: number): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom(...base64), minLength, maxLength });
-/** A key as a generator makes it: never a plain word. */
+/** A secret key as a program generates it: never a plain word. */
 const key = (minLength: number): fc.Arbitrary<string> => random(minLength, minLength + 20).map((text) => `${text}Z9`);
 const ipv4 = fc
   .tuple(...[fc.integer({ min: 11, max: 223 }), ...Array.from({ length: 3 }, () => fc.nat(255))])
