@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts `kubectl-svc` and `kubectl_complete-svc` into BINDIR (default ~/.local/bin), so that `kubectl svc` works.
-# They run what `make build` made here, on the Node that the lock file pins, so the checkout has to stay.
+# They run what `make build` made here, on the Node.js that the lock file pins, so the checkout has to stay.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bindir=${BINDIR:-$HOME/.local/bin}

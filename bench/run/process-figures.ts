@@ -15,7 +15,7 @@ export function cpuMs(pid: number): number {
   }
 }
 
-/** 100 ticks a second on every Linux that Node runs on. */
+/** 100 ticks a second on every Linux that Node.js runs on. */
 const msPerTick = 10;
 
 function ticksOf(pid: number): number {

@@ -22,8 +22,8 @@ interface Head {
 }
 
 /**
- * Measures a store whose head (the samples in memory) has an hour or more: its heap, selects, and the time to open it
- * after a clean end and after a crash.
+ * Measures a store whose head (the samples in memory) covers an hour or more: its heap, selects, and the time to open
+ * it after a clean end and after a crash.
  */
 export async function benchHead({ runs, say, reporter }: Stage, { dir, series, scrapes }: StoreWork): Promise<void> {
   const heads: Head[] = [];
@@ -91,7 +91,10 @@ function drain(store: Store, matchers: readonly Matcher[]): void {
 
 type StoreOptions = Parameters<typeof openStore>[0];
 
-/** Times the next open. A copy of the files of the open store, with its whole log, stands in for a crash. */
+/**
+ * Ends the store, opens it again and times the opening. If `clean` is false, the end is a crash: the store is opened
+ * from a copy of the files that it had while it was open, with its whole log.
+ */
 async function openAfter(
   options: StoreOptions,
   store: Store,
@@ -114,7 +117,7 @@ async function openAfter(
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** Bytes of objects and typed arrays after a collection. */
+/** Bytes of objects and typed arrays after a garbage collection. */
 export function heapBytes(): number {
   collect();
   collect();

@@ -26,7 +26,7 @@ function exec(program: string, ...args: string[]): void {
 }
 
 /**
- * Makes folders and devices for the node alone.
+ * Gives the node folders and devices of its own.
  * Guarantees: what runs here changes nothing under /etc, /var/lib, /var/log and /run, and no setting of the machine.
  */
 export function prepareSurroundings(dir: string): void {

@@ -1,7 +1,7 @@
 /**
  * From monitors and policies to what each node runs: the pure compile to one CaptureConfig per node, the
  * instrument's file of each version, and the protocol that brings both to an agent.
- * It does not use the API server: controllers feed it and act on its results.
+ * This code does not use the API server: controllers call it and act on its results.
  */
 export * from './capture-config.ts';
 export { pathRewriter } from './redaction-pattern.ts';

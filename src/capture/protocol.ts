@@ -10,7 +10,8 @@ import { oneOf, parser } from '../base/wire/parser.ts';
  * `GET /v1/capture`         → the current CaptureConfig, or 404 when the agent runs its seed, the
  *                           first config, which it made itself.
  * `GET /v1/capture/running` → the CaptureConfig whose file the instrument runs; it is older than the current one while
- *                           a file waits for its restart. 404 while that is the seed, or unknown.
+ *                           the current file waits for a restart of the instrument. 404 while the instrument runs the
+ *                           seed, or while its file is unknown.
  * `GET /v1/status?after=<revision>&wait=<seconds>` → AgentStatus; answers when the revision is above `after`, or after
  *                           `wait` seconds with the unchanged one. If the answer to a PUT has already reported the
  *                           change, a waiting poll is answered a second later. Revisions start over when the agent

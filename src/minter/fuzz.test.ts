@@ -15,7 +15,7 @@ const amount =
 const time = Math.max(60_000, 2 * partMs);
 /** The sizes of a token and of a body in the memory test: close to the read limits. Units: bytes. */
 const [heavyToken, heavyBody] = [14_000, 30_000];
-/** The number of warm-up requests of that test, and the least number of measured ones. */
+/** The number of warm-up requests of the memory test, and the least number of measured ones. */
 const [warmUp, measured] = [60, 120];
 /** The allowed heap growth: more than V8's compiled code, less than all sent tokens or bodies. Units: bytes. */
 const flatBytes = 600_000;

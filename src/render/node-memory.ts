@@ -14,16 +14,16 @@ const halfOfYoung = {
 } as const;
 
 /**
- * Node gives each TLS connection a buffer of this size and rarely fills more than a few kilobytes of it. From this size
- * on, malloc of the controller gets fresh pages, which take no memory until they are written to, and not a used piece
- * of its heap: 10 KiB less for each agent. The other programs have few connections, and some read much without TLS,
- * which is slower with fresh pages. Units: bytes.
+ * Node.js gives each TLS connection a buffer of this size and rarely fills more than a few kilobytes of it. From this
+ * size on, malloc of the controller gets fresh pages, which take no memory until they are written to, and not a used
+ * piece of its heap: 10 KiB less for each agent. The other programs have few connections, and some read much without
+ * TLS, which is slower with fresh pages. Units: bytes.
  */
 const freshPagesFrom = 65_536;
 
 /**
- * Environment variables that keep a Node process small: the limits above, and one arena of malloc for all threads. The
- * threads allocate little, and each further arena would retain freed memory.
+ * Environment variables that keep a Node.js process small: the limits above, and one arena of malloc for all threads.
+ * The threads allocate little, and each further arena would retain freed memory.
  */
 export function nodeMemory(program: keyof typeof halfOfYoung): Readonly<Record<string, string>> {
   return {
@@ -33,7 +33,7 @@ export function nodeMemory(program: keyof typeof halfOfYoung): Readonly<Record<s
   };
 }
 
-/** The same in the form of a container's `env`. */
+/** The variables of `nodeMemory` in the form of a container's `env`. */
 export function nodeMemoryEnv(program: keyof typeof halfOfYoung): EnvVar[] {
   return Object.entries(nodeMemory(program)).map(([name, value]) => ({ name, value }));
 }

@@ -25,7 +25,7 @@ test('failed spans come before slow ones, slow spans before fast ones, newer spa
   expect(names(worstFirst(list))).toEqual(['error', '503', 'slow', '404', 'newer', 'fast']);
 });
 
-test('failed and slow spans are searched beyond the newest; absent nodes and losses are reported', async () => {
+test('failed and slow spans are also searched among older spans; absent nodes and losses are reported', async () => {
   const asked: StreamAsk[] = [];
   async function* read(ask: StreamAsk): AsyncGenerator<readonly StreamMessage[]> {
     asked.push(ask);

@@ -2,8 +2,8 @@
 // applies one owned ConfigMap and the Widget's status, both by server-side apply.
 //
 // It is written to be hard to beat: typed objects (protobuf for the ConfigMap), no client-side rate limit (the default
-// of this release), caches limited to the one namespace and, like ours, no write where the cache already shows what
-// it would apply.
+// of this release of controller-runtime), caches limited to the one namespace and, like our operator, no write where
+// the cache already shows what it would apply.
 package main
 
 import (

@@ -114,7 +114,8 @@ func trace(root int, seconds int32) int {
 	}
 }
 
-// move replaces the functions of one process. It has just been loaded: nothing has asked for the time yet.
+// move replaces the clock functions of one process, whose program has just been loaded: nothing has asked for the time
+// yet.
 func move(pid int, seconds int32) {
 	if err := tryMove(pid, seconds); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		fail(fmt.Errorf("process %d: %w", pid, err))
@@ -167,7 +168,7 @@ func tryMove(pid int, seconds int32) error {
 	return nil
 }
 
-// addressOf reads where the kernel has put the vDSO, from what it told the program.
+// addressOf reads where the kernel has put the vDSO, from the auxiliary vector that it gave the program.
 func addressOf(pid int) (uint64, error) {
 	const sysinfoEhdr = 33
 	auxv, err := os.ReadFile(fmt.Sprintf("/proc/%d/auxv", pid))
@@ -182,7 +183,7 @@ func addressOf(pid int) (uint64, error) {
 	return 0, errors.New("it has no vDSO")
 }
 
-// A replacement for x86-64, and where in it the seconds go.
+// The code that replaces a clock function on x86-64, and the index in it at which the seconds are written.
 type replacement struct {
 	code []byte
 	at   int

@@ -39,7 +39,7 @@ describe('a monitor without data', () => {
       { reason: 'NotAttached', message: expect.stringMatching(/perf_event_paranoid is 3.*--instrument-privileges/) },
     ],
     ['data of unknown containers', { unplaced: 4 }, { reason: 'MetadataMissing' }],
-  ])('has %s in its way', (_sentence, facts, expected) => {
+  ])('meets the obstacle: %s', (_sentence, facts, expected) => {
     expect(obstacleOf(rule, { ...fine, ...facts })).toMatchObject(expected);
   });
   test('has no PortNotOpen when one pod cannot be seen or has one of the ports open, or when no port is named', () => {
@@ -50,7 +50,7 @@ describe('a monitor without data', () => {
   });
 });
 
-test('facts are read for monitors without samples, kernel limits always; a sample clears an obstacle', async () => {
+test('facts are read only for monitors without samples, limits always; a sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };
   const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };

@@ -31,7 +31,7 @@ function isOfSender({ containers, ports }: SenderScope, labels: Labels): boolean
 
 type SenderScope = Extract<ExportScope, { kind: 'pods' }>['sender'];
 
-/** A request has one pod. A flow has two and belongs to both. */
+/** The labels that name the pods of a series. A series of requests has one pod, a series of flows has two. */
 const ends = [
   [namespaceLabel, 'k8s_pod_name'],
   ['k8s_src_namespace', 'k8s_src_name'],

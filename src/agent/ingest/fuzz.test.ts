@@ -154,8 +154,8 @@ test.each<[string, Parameters<typeof aRequest>[0]]>([
   ['not a number', { value: NaN }],
   ['infinite', { value: Infinity }],
   ['negative', { value: -5 }],
-  ['of 1970', { timeNs: 1e9 }],
-  ['of 2200', { timeNs: 7.258e18 }],
+  ['dated 1970', { timeNs: 1e9 }],
+  ['dated 2200', { timeNs: 7.258e18 }],
 ])('a counter that is %s is left out with a partial success, and the next one is taken', async (_what, change) => {
   expect(take(encodeMetricsRequest(aRequest(change)))).toMatchObject({ rejected: 1 });
   expect(take(encodeMetricsRequest(aRequest({})))).toMatchObject({ rejected: 0 });

@@ -44,9 +44,9 @@ export interface NotedOptions {
 }
 
 /**
- * The record after a look at the cluster. A node leaves when it is no longer expected, or when another machine has its
- * name. When its agent serves again, it is not listed as departed any more: its data is there. A node whose agent never
- * served is not recorded: it has no data that could be missing. Pure.
+ * The record after a look at the cluster. A node leaves when it should no longer have an agent, or when another machine
+ * has its name. When its agent serves again, it is not listed as departed any more: its data is there. A node whose
+ * agent never served is not recorded: it has no data that could be missing. Pure.
  */
 export function noted(record: NodeRecord, sightings: readonly Sighting[], options: NotedOptions): NodeRecord {
   const { nowMs, keepMs, defaultKeepMs } = options;

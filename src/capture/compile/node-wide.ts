@@ -11,7 +11,7 @@ import type { CompileEnvironment, FlowsState, RolloutRules } from './types.ts';
 
 /**
  * The instrument's settings that exist once per node, without its discovery entries, the exclusions, and the settings
- * that are united over monitors. A policy with a namespaceSelector sets none of them, with one exception: the
+ * that are put together from all monitors. A policy with a namespaceSelector sets none of them, with one exception: the
  * instrument does not redact a query parameter that such a policy removes from redaction.
  */
 export function nodeWideSettings(

@@ -90,7 +90,7 @@ function verdict(
   return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
 }
 
-/** When these nodes may restart, as text. */
+/** When the instruments of these nodes may restart, as text. */
 function untilText(nodes: readonly NodeState[]): string {
   const times = nodes.flatMap(({ waitsUntil }) => waitsUntil ?? []).toSorted((a, b) => a - b);
   const [next, last] = [times[0], times.at(-1)].map((ms) => ms && new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z'));

@@ -43,10 +43,10 @@ test('without restarts the budget refills to `burst` and no further', () => {
 const running = { 'TrafficMonitor/shop/a': 1, 'TrafficMonitor/pay/b': 1, 'ClusterTrafficPolicy/p': 1 };
 
 test.each([
-  ['for an edited monitor with changed entries, its own', { 'TrafficMonitor/shop/a': 2 }, false, ['shop']],
+  ['for an edited monitor with changed entries, the monitor’s', { 'TrafficMonitor/shop/a': 2 }, false, ['shop']],
   ['for an edited monitor without changed entries, none', { 'TrafficMonitor/pay/b': 2 }, false, []],
-  ['for an edit that concerns every process, its own', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
-  ['for a new monitor, its own', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
+  ['for an edit of a monitor that concerns every process, the monitor’s', { 'TrafficMonitor/pay/b': 2 }, true, ['pay']],
+  ['for a new monitor, the monitor’s', { 'TrafficMonitor/shop/c': 1 }, false, ['shop']],
   [
     'for an edited policy, which the platform team edits, none',
     { 'TrafficMonitor/shop/a': 2, 'ClusterTrafficPolicy/p': 2 },

@@ -89,7 +89,7 @@ const longestWaitMs = 12 * 3_600_000;
 export interface PlatformOptions {
   /** Whether captured metrics are offered to autoscalers. */
   customMetrics?: CustomMetricsMode;
-  /** Whether they are also offered as external metrics. Default off. */
+  /** Whether captured metrics are also offered as external metrics. Default off. */
   externalMetrics?: CustomMetricsMode;
   /** Validity and rotation times of the certificate authority. */
   caTiming?: CaTiming;

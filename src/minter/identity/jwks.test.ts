@@ -51,12 +51,12 @@ test.each<[sentence: string, fault: JwksFault, expected: string]>([
   ['a key that may only sign: 401', set(publicJwk(2048, { key_ops: ['sign'] })), 'invalid_token'],
   ['a private key: 401', set(publicJwk(2048, { d: 'AAAA' })), 'invalid_token'],
   ['an exponent of 3: 401', set(publicJwk(2048, { e: 'Aw' })), 'invalid_token'],
-  ['an exponent of 3 after zeros: 401', set(publicJwk(2048, { e: 'AAAD' })), 'invalid_token'],
+  ['an exponent of 3 with zero bytes in front: 401', set(publicJwk(2048, { e: 'AAAD' })), 'invalid_token'],
   ['a key without kid: 401', set(publicJwk(2048, { kid: undefined })), 'invalid_token'],
   ['one kid for two keys: 401', set(publicJwk(), publicJwk()), 'invalid_token'],
   ['a key of 1024 bits: 401', set(publicJwk(1024)), 'invalid_token'],
-  ['a key of 1024 bits after zeros: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
-  ['a good key after a zero: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
+  ['a key of 1024 bits with zero bytes in front: 401', set(publicJwk(1024, { n: padded(1024, 130) })), 'invalid_token'],
+  ['a good key with a zero byte in front: found', set(publicJwk(2048, { n: padded(2048, 1) })), 'found'],
   ['a good key among bad ones: found', set({ kty: 'oct' }, null, 7, publicJwk()), 'found'],
 ])('before any good key set was read, %s', async (_sentence, fault, expected) => {
   issuer.fault = fault;

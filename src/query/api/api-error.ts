@@ -28,7 +28,7 @@ const statusOf: Record<ApiErrorType, number> = {
   forbidden: 403,
 };
 
-/** An error that is answered as Prometheus' API does it: JSON with `status`, `errorType` and `error`. */
+/** An error that is answered in the form of Prometheus' API: JSON with `status`, `errorType` and `error`. */
 export class ApiError extends Error {
   readonly errorType: ApiErrorType;
 
@@ -61,7 +61,7 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
   return new ApiError('internal', errorText(error), { cause: error });
 }
 
-/** The same JSON for a request that the HTTP server refuses before a handler sees it. */
+/** The JSON of an ApiError, for a request that the HTTP server refuses before a handler sees it. */
 export const refusalForm: RefusalForm = ({ status, message }) => ({
   type: 'application/json',
   body: JSON.stringify({ status: 'error', errorType: refusalTypes[status] ?? 'bad_data', error: message }),

@@ -2,7 +2,7 @@ import { labelsFromObject } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** Data of agents other than samples: exemplars and metadata. */
+/** Exemplars and metadata, which agents have besides samples. */
 
 const duration = 'http_server_request_duration';
 const bucket = (le: string, namespace = 'shop') =>
@@ -26,7 +26,7 @@ const params = {
   end: '1700000100',
 };
 
-test('exemplars of the series that the query selects come from every agent, within the times', async () => {
+test('exemplars of the series that the query selects come from every agent, within the requested times', async () => {
   const [one, two] = stage.cluster.agents;
   one!.exemplars.add({ labels: bucket('0.25') }, exemplar(20, 'later'));
   one!.exemplars.add({ labels: bucket('0.25') }, exemplar(10, 'first'));
@@ -52,7 +52,7 @@ test('exemplars of the series that the query selects come from every agent, with
   }
 });
 
-test('exemplars lack a node that does not answer, and a node that answers for another node', async () => {
+test('an answer lacks the exemplars of a node that does not answer, or whose agent names another node', async () => {
   const [one, two] = stage.cluster.agents;
   one!.exemplars.add({ labels: bucket('1') }, exemplar(10, 'here'));
   await two!.stop();

@@ -187,7 +187,7 @@ test('a metric label selector picks series', async () => {
   expect((await get(`${path}500`)).body.items).toEqual([]);
 });
 
-test("a monitor's expression is served under its name", async () => {
+test('an expression in a monitor is served under the metric name that the monitor gives it', async () => {
   await until('the metric', async () => (await get(`${api}/pods/*/busy`)).status === 200);
   expect(valuesOf(await get(`${api}/pods/*/busy`))).toMatchObject({ 'web-c': expect.closeTo(4, 0) });
 });

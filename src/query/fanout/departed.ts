@@ -35,7 +35,7 @@ export interface DeparturesOptions {
   readonly directory: Pick<AgentDirectory, 'departed'>;
   readonly engine: Pick<Engine, 'reads'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** A long-term store answers for older times. */
+  /** If set, a long-term store answers for all times that are more than `afterMs` ago. */
   readonly longTerm?: { readonly afterMs: number } | undefined;
 }
 

@@ -10,7 +10,7 @@ import { SymbolTable } from './symbol-table.ts';
  */
 class LastSeries {
   #labels: Labels = [];
-  /** The symbols of each label's name and value; later entries mean nothing. */
+  /** The symbols of each label's name and value; entries after those of the last label mean nothing. */
   symbols = new Uint32Array(64);
   /** For each label the list of the series that have it, if there are several. */
   lists: (GrowingList | undefined)[] = [];
@@ -59,7 +59,7 @@ export class SeriesDictionary {
   #table = new Int32Array(leastTable);
   #byRef = new Int32Array(leastTable);
   #order: Uint32Array | undefined;
-  /** Symbols and lists of the current series. `add` exchanges them with those of the last series. */
+  /** Symbols and lists of the series being found or added. `add` exchanges them with those of the last series. */
   #ids = new Uint32Array(64);
   #lists: (GrowingList | undefined)[] = [];
   readonly #last = new LastSeries();

@@ -50,10 +50,10 @@ function ruleOf(redaction: ClusterTrafficPolicySpec['redaction']): CaptureRedact
 
 /**
  * The names of query parameters that the instrument redacts, and those that it lets through. It knows no namespaces, so
- * it redacts what policies redact in every namespace, and lets through what any policy lets through. Where such a
- * policy does not apply, the agent redacts the parameter.
- * The instrument tells names apart by case, and redacts some names by default. A name that is let through is let
- * through in each of these default spellings, too.
+ * it redacts what policies redact in every namespace, and lets through what any policy lets through. Where the
+ * policy that lets a parameter through does not apply, the agent redacts the parameter.
+ * The instrument tells names apart by case, and redacts some names by default, in certain spellings. A name that is let
+ * through is let through in each of these spellings, too.
  */
 export function nodeQueryParams(policies: readonly PolicyInForce[]): InstrumentSettings['sensitiveQueryParams'] {
   const names = (some: readonly PolicyInForce[], list: 'add' | 'remove'): string[] =>

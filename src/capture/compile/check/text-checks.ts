@@ -4,7 +4,7 @@ import { namingLabelFault, namingLabels } from '../../../api/v1alpha1/index.ts';
 /**
  * Which characters may appear in a string that reaches the instrument's file. The instrument expands `${…}` and `$(…)`
  * from its own environment and reads selector values as globs, so these checks refuse every character that could widen
- * the match or break out of it.
+ * a match or break out of the string.
  * Each returns the fault, or null.
  */
 export type TextCheck = (text: string) => string | null;

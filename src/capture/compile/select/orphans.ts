@@ -25,9 +25,9 @@ export interface Orphan {
 /**
  * The monitors that capture something under the present policies and would capture nothing anywhere if `candidate`
  * replaced the policy of the same name. Sorted. Pure.
- * A monitor captures nothing when its namespace may not have it, or when overrides on every node switch off all its
- * signals or leave none of the protocols or metric families it names. Ports, pods and traffic are ignored, and so is
- * `paused`, which stops everything on purpose.
+ * A monitor captures nothing when no policy lets its namespace have it, or when overrides on every node switch off all
+ * its signals or leave none of the protocols or metric families it names. Ports, pods and traffic are ignored, and so
+ * is `paused`, which stops everything on purpose.
  */
 export function orphanedMonitors(objects: CaptureObjects, candidate: ClusterTrafficPolicy): Orphan[] {
   const others = objects.policies.filter((p) => p.metadata.name !== candidate.metadata.name);

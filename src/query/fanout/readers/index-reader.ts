@@ -77,7 +77,7 @@ export function createIndexReader(way: AgentWay): IndexReader {
         const { status } = response;
         const error = await refusal(response);
         if (status === 413) throw new AgentFailure('over limit', error.message);
-        // A list evaluates no query that could fail: one agent's answer must not fail the whole request.
+        // Agents evaluate no query for a list, so this is a fault of one agent and must not fail the whole request.
         if (error instanceof QueryError) throw new AgentFailure('protocol', `HTTP ${status}: ${error.message}`);
         throw error;
       }
