@@ -9,7 +9,7 @@ import type { NodeConfig } from './node-process.ts';
 export type NodeRequest =
   { id: string; op: 'kill'; pod: string; container: string; signal: NodeJS.Signals } | { id: string; op: 'stop' };
 
-/** `id` is the request's, or `started`. */
+/** `id` is that of the answered request; it is `started` in the node's first message. */
 export interface NodeReply {
   id: string;
   error?: string;

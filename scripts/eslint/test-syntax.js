@@ -30,7 +30,7 @@ export function calledName(callee) {
   return '';
 }
 
-/** `test`, `it`, `test.each(…)`, `test.failing`, `needing(…).test`. */
+/** True for `test`, `it`, `test.each(…)`, `test.failing` and `needing(…).test`. */
 export function isTestCallee(callee) {
   if (callee.type === 'Identifier') return callee.name === 'test' || callee.name === 'it';
   if (callee.type === 'CallExpression')

@@ -5,7 +5,7 @@ import type { Cache, Informer } from '../runtime/index.ts';
 
 /** The limits that policies set for queries, as of now. */
 export interface LimitSource {
-  /** The limits of a caller who may read these namespaces; undefined: everything. */
+  /** The limits of a caller who may read `namespaces`, or every namespace if that is undefined. */
   of(namespaces: ReadonlySet<string> | undefined): QueryLimits;
 }
 

@@ -141,7 +141,7 @@ test('a file on hold is written, but no restart is ordered until the same config
   state.stop();
 });
 
-test('an agent restart keeps the running config and the hold on a restart, until the newer file runs', async () => {
+test('a restarted agent knows the running config and whether the new file is on hold, until that runs', async () => {
   const { state, clock, health } = setUp();
   const older: CaptureConfig = { ...seed, generations: { 'TrafficMonitor/shop/m': 1 } };
   await state.apply(older, 'push');

@@ -19,8 +19,8 @@ import { startOf } from '../spans/stream-reader.ts';
 import { serveStream, type StreamOptions } from './stream-service.ts';
 
 /**
- * `/v1/stream` as NDJSON: each line is one `span`, `flow`, `lost` or `node_status`, with `node` and `time`. The request
- * is a query (GET) or a JSON body (POST); `/v1/spans` and `/v1/flows` send only spans or only flows.
+ * `/v1/stream` as NDJSON: each line is one `span`, `flow`, `lost` or `node_status`, with `node` and `time`. The
+ * parameters are in the query string (GET) or a JSON body (POST); `/v1/spans` sends only spans, `/v1/flows` only flows.
  * A reader that does not keep up loses items and receives their number. The writer of the ring buffer never waits for a
  * reader.
  */

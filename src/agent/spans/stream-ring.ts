@@ -58,7 +58,7 @@ export class StreamRing {
     return this.#queues.weight;
   }
 
-  /** How many items were removed, and the latest time of one of them, ms. */
+  /** How many items were removed, and the latest of their times. Unit of the time: ms. */
   get left(): { readonly count: number; readonly latestMs: number } {
     return { count: this.#next - this.#items.length + this.#gone, latestMs: this.#lastGoneMs };
   }

@@ -116,7 +116,7 @@ test('a set without a usable key never replaces a good one', async () => {
 test.each<[string, () => Promise<unknown>]>([
   ['before any good set was read', async () => {}],
   ['when the last good set has expired', () => outcome()],
-])('an outage after an answer without a usable key is 503 again, %s', async (_when, before) => {
+])('an answer without a usable key gives 401, an outage after it 503, %s', async (_when, before) => {
   await before();
   issuer.fault = set();
   clock.shift(11 * 60_000);

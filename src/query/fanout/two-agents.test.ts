@@ -3,7 +3,7 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 
-/** While a node's agent is replaced, two pods may be ready on the node. Each has a part of the node's samples. */
+/** While a node's agent is replaced, two agent pods may be ready there. Each has a part of the node's samples. */
 
 const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);

@@ -309,7 +309,7 @@ export class ExportQueue {
     known.upTo = end;
   }
 
-  /** The round was accepted by the receiver, or given up: the next one begins after it. */
+  /** To be called when the receiver accepted the round, or when the round is given up: the next one begins after it. */
   async done(round: Pick<Round, 'end' | 'damaged'>): Promise<void> {
     if (isBefore(round.end, this.#progress.done)) return; // the round's files were dropped in the meantime
     this.#reportDamage(round.damaged);
