@@ -3,8 +3,9 @@
  *   node scripts/test-calendar.ts [--fast [SUITE…] | --demo]
  * The dates are one day, 40 days and 400 days ahead, and the eve of the leap day of 2028. At each date it runs the unit
  * and integration tests, the e2e tests with dated data, and the demo's tour. If SVC_PROMQL_DATA is set, the e2e tests
- * include the recorded queries in that folder. `--fast`: only across the leap day, and only the unit and integration
- * tests that read the clock, or the named suites one after another. `--demo`: runs only the demo.
+ * include the recorded queries in that folder. `--fast` uses only the eve of the leap day. It runs the unit and
+ * integration tests that read the clock or, if suites are named, only those, one after another. `--demo` runs only the
+ * demo.
  *
  * Debian's libfaketime shifts the clock of the tests. Go programs read the time without libc, so a program of ours
  * shifts the clock of the demo, which is a whole cluster (ADR 39).

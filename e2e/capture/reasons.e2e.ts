@@ -96,7 +96,7 @@ needing(controlGroups).test(
   200_000,
 );
 
-test('a node whose instrument cannot start is failed in the monitor and in the policy, with its reason', async () => {
+test('a node whose instrument cannot start is reported as failed by monitor and policy, with the reason', async () => {
   const status = await until('the failed node in the monitor', async () => {
     const found = await stage.status('namespaces/shop/trafficmonitors/caps');
     return found.failedNodes?.length === 1 && found;

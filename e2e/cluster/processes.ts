@@ -22,7 +22,7 @@ export interface ChildOptions {
   stdio: StdioOptions;
 }
 
-/** Starts a process in its own session (a Ctrl-C at the terminal does not reach it: we stop it in order). */
+/** Starts a process in its own session (a Ctrl-C at the terminal does not reach it: we stop it ourselves). */
 export function spawnBound(command: readonly string[], options: ChildOptions): ChildProcess {
   const [file = '', ...args] = setpriv ? [setpriv, '--pdeathsig', 'KILL', '--', ...command] : command;
   return spawn(file, args, {

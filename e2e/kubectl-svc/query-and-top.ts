@@ -35,7 +35,7 @@ export function queryAndTop(stage: () => Stage, plugin: () => Plugin): void {
       expect(untrusted.stderr).toMatch(/not trusted here .*\n(.*\n)*.*get configmap svc-ca-bundle/);
     });
 
-    test('the role in docs/guides/kubectl-svc.md is enough', async () => {
+    test('the role in docs/guides/kubectl-svc.md suffices for a query', async () => {
       const guide = await readRepositoryFile('docs/guides/kubectl-svc.md');
       const role = /```yaml\n(.*?)```/s.exec(guide)![1]!;
       const { cluster } = stage();

@@ -46,7 +46,7 @@ export interface Container {
   livenessProbe?: Probe;
   readinessProbe?: Probe;
   terminationMessagePolicy?: 'File' | 'FallbackToLogsOnError';
-  /** Only init containers have it, as `Always`: such a container is a sidecar. */
+  /** Only init containers have this field. `Always` makes such a container a sidecar. */
   restartPolicy?: string;
 }
 

@@ -179,7 +179,7 @@ needing(root, peerNeed('coredns')).describe('names that CoreDNS gives', () => {
       expect(await exported()).toMatchObject({ state: 'Sending', refused: 0 });
     }, 180_000);
 
-    test('a name that does not exist is reported, and the export goes on once it does', async () => {
+    test('a name that does not exist is reported, and the export goes on once the name exists', async () => {
       await exportTo('later.shop.svc');
       await point();
       const { message } = await until('the failure', exported, { good: ({ state }) => state === 'Failing' });

@@ -1,6 +1,6 @@
 /*
- * A reporter for runs in one process (--runInBand): names what a test file left open. A run that is still kept alive
- * some seconds after its last test is ended, with the exit code of its tests.
+ * A reporter for runs in one process (--runInBand): names what a test file left open. If something still keeps a run
+ * alive some seconds after its last test, the reporter ends the run, with the exit code of its tests.
  */
 const { ChildProcess } = require('node:child_process');
 

@@ -137,7 +137,7 @@ describe('canaries', () => {
     const recent = node('a', { restartedAt: 1_000 }, { canary: false });
     expect(planRollout([recent, canary()], 2_000)).toMatchObject({ deliver: [], hold: new Map([['a', 'Canary']]) });
   });
-  test('hold the others while they have not reported to a new leader yet', () => {
+  test('that have not reported to a new leader yet hold the others', () => {
     const unheard = canary({ reachable: false, unheard: true, held: null, runs: null });
     expect(planRollout([other, unheard], 0)).toMatchObject({ push: [], deliver: [] });
   });

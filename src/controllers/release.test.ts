@@ -32,7 +32,7 @@ test('the objects that this version creates are stored for the upgrade test of l
   expectGolden(import.meta.dirname, `releases/v${version}.yaml`, stream);
 });
 
-/** Whether the file includes an object. Secrets and objects with the CA differ with each installation. */
+/** Whether the file includes an object. It omits Secrets and objects with the CA: they differ by installation. */
 function isMade({ kind, metadata, ...rest }: KubeObject): boolean {
   const labels = metadata.labels ?? {};
   const carriesAuthority = JSON.stringify(rest).includes('caBundle') || metadata.name === 'svc-ca-bundle';

@@ -25,7 +25,7 @@ export interface TlsRequest {
   port: number;
   /** DNS name that the peer's certificate must carry. */
   servername: string;
-  /** An alternative name, accepted from a peer whose certificate carries no subdomain of it. */
+  /** A second accepted name. It counts only in a certificate that carries no subdomain of this name. */
   sharedName?: string;
   method: string;
   path: string;

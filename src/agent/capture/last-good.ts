@@ -6,7 +6,7 @@ import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
 import { readIfPresent, replaceFile } from './durable-file.ts';
 
-/** The last good capture config, with which the agent starts until the operator pushes one. */
+/** The last good capture config. After a start, the agent uses it until the operator pushes a config. */
 export interface LastGood {
   readonly hash: string;
   readonly config: CaptureConfig;

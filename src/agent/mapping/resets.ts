@@ -13,8 +13,8 @@ export function isReset(stream: Stream, point: PointBase, values: readonly numbe
 }
 
 /**
- * The next value of a counter. Buckets converted from an exponential histogram may fall when the histogram's scale
- * falls; the larger value is kept.
+ * The next value of a counter. The counts of buckets converted from an exponential histogram may fall when the
+ * histogram's scale falls. Then the earlier, larger value is kept.
  */
 export function keptUp(series: Series | undefined, value: number, before: number): number {
   return value < before && !isSum(series) ? before : value;

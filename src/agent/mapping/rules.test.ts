@@ -246,7 +246,7 @@ describe('a monitor of some containers or ports', () => {
   });
 });
 
-test('a monitor without metric families keeps no series, but its pod’s points still tell whose spans come from the sender', () => {
+test('a monitor without metric families keeps no series, but its pod’s points still identify the sender of spans', () => {
   const resource = senderAttributes('shop/web-1');
   const told: Told[] = ['http.server.request.duration', 'jvm.threads'].map((name) => ({ name, resource }));
   const spansOnly = new Run(aConfig([{ families: [] }]));

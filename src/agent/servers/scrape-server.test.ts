@@ -59,7 +59,7 @@ test.each([
   },
 );
 
-test.each(['identity', 'gzip', 'zstd'])('a page in %s is left when its scraper disconnects', async (encoding) => {
+test.each(['identity', 'gzip', 'zstd'])('writing a page in %s ends when its scraper disconnects', async (encoding) => {
   let isLeft = false;
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (;;) yield* lentPage(() => (isLeft = true));

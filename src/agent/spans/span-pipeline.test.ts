@@ -155,7 +155,7 @@ describe('tail decisions', () => {
   });
 });
 
-test('a rate limit passes the spans of one second at once, then its rate; the monitor counts the rest', async () => {
+test('a rate limit passes one second’s number of spans at once, then its rate; the monitor counts the refused', async () => {
   const { pipeline, clock, shown, dropped } = aPipeline({ maxSpansPerSecond: 10 });
   pipeline.take(request(Array.from({ length: 25 }, () => span())));
   expect([shown().length, dropped.length, pipeline.monitors[0]!.dropped]).toEqual([10, 15, 15]);

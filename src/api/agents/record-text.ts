@@ -11,7 +11,7 @@ const longestKeepMs = 3650 * 86_400_000;
 /** Largest difference between clocks that is accepted. Units: ms. */
 const skewMs = 300_000;
 
-/** Maximum number of invalid entries that are named; further ones are left out silently. */
+/** Maximum number of invalid entries that are reported; further ones are left out without a message. */
 const maxRefused = 100;
 
 /** The members of the ConfigMap's `data`: each is JSON. */

@@ -1,5 +1,5 @@
 /**
- * Query parameters of URLs whose values are redacted unless a policy lets them through. Case does not count.
+ * URL query parameters. Their values are redacted unless a policy lets them through. Case does not count.
  * The instrument (v0.10 and later) redacts most of them itself, in the spelling of this list only. The agent redacts
  * all of them, so that a name that the instrument has to let through for one namespace is redacted in the others.
  * Source: `DefaultSensitiveQueryParams` of the instrument, up to `tax_id`.

@@ -5,7 +5,7 @@ const atOnce = 512;
 
 /**
  * The elements in the order of `compare`; the sort is stable, like `Array.prototype.sort`.
- * `compareWork`: the cost of one comparison; the unit is the cost of one sample.
+ * `compareWork`: one comparison costs as much as the work on this many samples of a query.
  */
 export async function sortInTurns<T>(
   pacing: Pacing,

@@ -293,9 +293,9 @@ describe('the webhooks of the operator', () => {
 describe('where the API server presents a client certificate', () => {
   test.each<[string, 'none' | 'api' | 'other' | 'foreign', readonly string[], number]>([
     ['no certificate is refused', 'none', [], 403],
-    ['a certificate of its authority is accepted while no names are listed', 'api', [], 200],
-    ['a certificate of its authority with a listed name is accepted', 'api', ['kube-apiserver'], 200],
-    ['a certificate of its authority with a name that is not listed is refused', 'other', ['kube-apiserver'], 403],
+    ['a certificate of the trusted authority is accepted while no names are listed', 'api', [], 200],
+    ['a certificate of the trusted authority with a listed name is accepted', 'api', ['kube-apiserver'], 200],
+    ['a certificate of the trusted authority with an unlisted name is refused', 'other', ['kube-apiserver'], 403],
     ['a certificate of another authority is refused', 'foreign', [], 403],
   ])('a caller with %s', async (_what, shown, clientNames, status) => {
     const now = Date.now(); // TLS itself looks at the real clock

@@ -30,7 +30,7 @@ test('at the total limit, the address with the most connections loses one', () =
   expect(closed).toEqual(['x']);
 });
 
-test('without an idle connection, one whose request still arrives is evicted, never one being answered', () => {
+test('without an idle connection, one whose request still arrives is evicted, never one that awaits an answer', () => {
   const places = new Places({ connections: 2, connectionsPerAddress: 2 });
   const [slow, answered] = [place('10.0.0.1', 'slow', true), place('10.0.0.1', 'answered')];
   for (const one of [answered, slow]) {
@@ -41,7 +41,7 @@ test('without an idle connection, one whose request still arrives is evicted, ne
   expect(places.enter(place('10.0.0.1', 'new', true))).toEqual({ entered: true, evicted: true });
   expect(closed).toEqual(['slow']);
   expect(places.busy).toBe(1);
-  places.end(slow); // its answer closes after the connection has left
+  places.end(slow); // the request of the evicted connection ends only now, and no longer counts
   expect(places.busy).toBe(1);
 });
 

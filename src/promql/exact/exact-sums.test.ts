@@ -18,7 +18,7 @@ describe('an exact sum', () => {
     ['keeps what cancellation leaves', [1e100, 1, -1e100, 1], 2, 0.5],
     ['keeps three magnitudes apart', [1e300, 1e100, 1, -1e300, -1e100], 1, 0.2],
     ['survives an intermediate overflow', [1.7e308, 1.7e308, -1.7e308], 1.7e308, 1.7e308 / 3],
-    ['overflows only in the end', [1.7e308, 1.7e308], Infinity, 1.7e308],
+    ['is infinite when the total overflows, though the mean is not', [1.7e308, 1.7e308], Infinity, 1.7e308],
     ['is NaN when a value is NaN', [1, NaN], NaN, NaN],
     ['is infinite when a value is infinite', [1, Infinity, -1e308], Infinity, Infinity],
     ['is NaN for opposite infinities', [Infinity, -Infinity], NaN, NaN],

@@ -78,7 +78,7 @@ test('items that an agent lost are reported once, and the stream continues after
   await end();
 });
 
-test('attempts back off to ten seconds, and a failure is reported only when it changes', async () => {
+test('the pauses between attempts grow to ten seconds, and a failure is reported only when it changes', async () => {
   const refused = new AgentFailure('auth', 'HTTP 403');
   const { clock, asked, told, end } = stage([
     ...Array.from({ length: 9 }, () => ({ failure: away })),

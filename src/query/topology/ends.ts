@@ -31,7 +31,7 @@ export class Ends {
 
   readonly unknown = unknown;
 
-  /** The end that a series of requests is about, by its labels. */
+  /** The end that a request metric is about, by the labels of the metric's series. */
   subject(labels: Labels): End {
     const { by } = this.#options;
     const namespace = labels[namespaceLabel] ?? '';

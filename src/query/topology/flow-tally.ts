@@ -18,7 +18,7 @@ export interface FlowPair {
   readonly local: Local;
 }
 
-/** One direction of a pair costs as much as 200 samples. */
+/** Adding up one direction of a pair costs as much as reading 200 samples. */
 const wayWork = 200;
 
 type Local = 'src' | 'dst' | undefined;

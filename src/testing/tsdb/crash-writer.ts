@@ -22,7 +22,7 @@ export const crashHistogram = (n: number): NativeHistogram => aHistogram(Math.fl
 if (/crash-writer\.m?[jt]s$/.test(process.argv[1] ?? '')) await main(process.argv[2]!, Number(process.argv[3]));
 
 async function main(dir: string, first: number): Promise<void> {
-  // A process that is killed does not keep its compiled code for the next one.
+  // A killed process saves no compiled code at its end. So the code is saved now, for the next process.
   flushCompileCache();
   let n = first;
   // The clock advances with the samples, far faster than real time: blocks and checkpoints are written many times a

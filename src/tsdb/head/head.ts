@@ -152,8 +152,8 @@ export class Head {
    * ref that occurs in the log is never given to another series.
    */
   restoreSample(ref: number, t: number, high: number, low: number): boolean {
-    // The samples of a sender are in the log in the order in which its series were added: most samples are of the slot
-    // after that of the previous sample.
+    // The log has the samples of a sender in the order in which the sender's series were added. So a sample mostly
+    // belongs to the slot after the slot of the previous sample.
     const next = this.#lastRestored + 1;
     const slot = this.#dictionary.refs[next] === ref ? next : this.#restored(ref);
     if (slot === undefined) return false;

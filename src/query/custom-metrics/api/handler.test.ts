@@ -226,7 +226,7 @@ test('external metrics that are switched off do not exist', async () => {
   expect((await get(external)).status).toBe(404);
 });
 
-test('a NaN is left out of a list, and is not found on its own', async () => {
+test('a NaN is left out of a list, and a request for its object alone gives 404', async () => {
   values = { foo: NaN, bar: 2 };
   const { items } = (await get(`${custom}/namespaces/ns/pods/*/m`)).body;
   expect(items.map(({ describedObject }) => describedObject.name)).toEqual(['bar']);
