@@ -1,5 +1,5 @@
 /**
- * Pods of a team on the node, with the product's own image: servers whose traffic is captured, and that send requests.
+ * The pods of a team. They run the product's own image, serve requests and send some, and their traffic is captured.
  */
 import type { Kubectl } from '../cluster/kubectl.ts';
 

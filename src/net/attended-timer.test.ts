@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { attendedTimer, eventLoopBusyMs } from './attended-timer.ts';
 
-/** The time at which a deadline of 1 s fires; `latestMs` limits its extension, `busyUntil` is the busy time so far. */
+/** When a deadline of 1 s fires. `latestMs` limits its extension; `busyUntil(t)` is the busy time up to time t. */
 async function firedAt(latestMs: number, busyUntil: (elapsed: number) => number): Promise<number> {
   const clock = new FakeClock();
   const started = clock.monotonic();

@@ -10,7 +10,7 @@ import { explain } from './tls-fault.ts';
  * message is one text.
  */
 export interface MessageSocket {
-  /** Sends one message, given in pieces. Resolves when it is with the operating system, or the connection has ended. */
+  /** Sends one message, given in pieces. Resolves when the operating system has it, or the connection has ended. */
   send(pieces: readonly Uint8Array[]): Promise<void>;
   /** Reads nothing more from the peer until `resume`. What the peer sends meanwhile waits on the peer's side. */
   pause(): void;
@@ -73,7 +73,7 @@ export function acceptMessages(route: MessageRoute): (req: IncomingMessage, sock
 }
 
 /**
- * Opens a connection for messages on the one that `connect` begins. Resolves with null when the peer has no such path
+ * Lets `connect` begin a connection, and opens a WebSocket on it. Resolves with null when the peer has no such path
  * (404).
  * Errors: those of `explain`; ERR_AGENT_UNREACHABLE for any other answer of the peer.
  */

@@ -1,7 +1,7 @@
 /**
  * Which queries the user has run in this tab. A query from a link does not run by itself, because it would run with
- * the token of the user who follows the link, at any cost. A query that was run in this tab before does run by itself,
- * so that a reloaded page shows it again.
+ * the token of the user who follows the link, however expensive it is. A query that was run in this tab before does run
+ * by itself, so that a reloaded page shows it again.
  */
 import { readStored, store, type StorageName } from '../api/storage.ts';
 

@@ -1,7 +1,7 @@
 /** The problems in a node's report, as sentences. Pure. */
 import type { NodeReport } from '../../src/api/page/types.ts';
 
-/** A certificate is renewed long before this; with less time left, renewal is failing. Unit: ms. */
+/** Certificates are renewed with much more time left than this; with less time left, the renewal fails. Unit: ms. */
 const certificateLeftMs = 7 * 86_400_000;
 /** With a larger clock difference, times of different nodes cannot be compared. Unit: ms. */
 const clockOffMs = 1_000;

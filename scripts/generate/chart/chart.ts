@@ -54,7 +54,7 @@ const marked: ControllerInput = {
   collector: { namespace: marks.collectorNamespace, name: marks.collectorName },
 };
 
-/** A line of the rendered text, and what stands in its place; `if` makes it conditional. */
+/** Finds a line of the rendered text, and gives the template lines that replace it; they may put it under an `if`. */
 const lineRules: readonly { find: RegExp; put: (line: string) => string[] }[] = [
   {
     find: /--image-pull-policy=/,

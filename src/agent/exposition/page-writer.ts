@@ -3,7 +3,8 @@ const chunkBytes = 128 * 1024;
 const encoder = new TextEncoder();
 
 /**
- * The bytes of a page, in chunks. Most of a page is text that already exists as bytes and is copied, not encoded again.
+ * The bytes of a page (the answer to a scrape), in chunks. Most of a page is text that already exists as bytes and is
+ * copied, not encoded again.
  * All chunks lie in the same memory: if each had its own, every page would make V8 collect its whole heap.
  */
 export class PageWriter {

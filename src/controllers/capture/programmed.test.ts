@@ -16,7 +16,7 @@ function waiting(name: string, waitsUntil: number, gapMs?: number): NodeState {
 }
 const message = (...nodes: NodeState[]): string => programmed('TrafficMonitor/shop/web', 2, nodes).condition.message;
 
-test('the message gives the time of the first coming restart, and of the last coming one if that differs', () => {
+test('the message gives the time of the earliest planned restart, and of the latest one if that differs', () => {
   expect(message(waiting('a', noon))).toMatch(/, the next restart is at 2026-01-01T12:00:00Z$/);
   expect(message(waiting('a', noon + 60_000), waiting('b', noon), waiting('c', noon + 30_000))).toMatch(
     /, the next restart is at 2026-01-01T12:00:00Z, the last at 2026-01-01T12:01:00Z$/,

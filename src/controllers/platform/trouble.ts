@@ -40,7 +40,7 @@ export class PlatformTrouble {
   }
 }
 
-/** Runs a reconcile and reports its failure as trouble until it succeeds. The reconcile still fails. */
+/** A reconcile that also reports its failure as trouble, until a run succeeds. The failure is thrown all the same. */
 export function reportingTo(
   trouble: PlatformTrouble,
   reconcile: ControllerSpec['reconcile'],

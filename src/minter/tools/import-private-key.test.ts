@@ -136,7 +136,7 @@ test('a key of another purpose under the same name is refused', async () => {
   await expect(run()).rejects.toMatchObject({ code: 'ERR_INPUT_INVALID' });
 });
 
-test('a refusal of the service is reported', async () => {
+test('a refusal by the service is reported', async () => {
   kms.faults = { status: { code: 7, message: 'Permission denied on ring' } };
   await expect(run()).rejects.toMatchObject({ code: 'ERR_MINTER_UPSTREAM' });
 });

@@ -22,7 +22,7 @@ const unknown: End = { id: 'unknown', kind: 'unknown', namespace: '', name: 'unk
 /** Creates ends from labels, addresses and host names, in the requested grouping. Equal ends have one `id`. */
 export class Ends {
   readonly #options: EndsOptions;
-  /** The node of each workload; empty where its pods are on several. */
+  /** The node of each workload; empty for a workload with pods on several nodes. */
   readonly #nodes = new Map<string, string>();
 
   constructor(options: EndsOptions) {

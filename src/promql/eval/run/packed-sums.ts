@@ -13,7 +13,7 @@ import { resolve } from '../resolve.ts';
 
 /** Size of a row of an answer without its numbers. Units: bytes. */
 const rowBytes = 384;
-/** One series of an answer costs as much as this many samples, because its labels are copied. */
+/** One series of an answer costs as much as reading this many samples, because its labels are copied. */
 const columnWork = 20;
 
 export interface PackedAnswer {
