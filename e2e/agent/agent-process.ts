@@ -55,7 +55,7 @@ export class AgentProcess {
     dir: string,
     flags: Readonly<Record<string, string>> = {},
     variables: Readonly<Record<string, string>> = {},
-    /** Words to put before the command: a program that executes the agent in its own place. */
+    /** Words to put before the command: a program that replaces itself with the agent by exec, as `setpriv` does. */
     wrapper: readonly string[] = [],
     /** The `svc` program to run. Default: the built one. */
     svcProgram: string = builtPrograms.svc,

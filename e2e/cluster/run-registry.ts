@@ -171,7 +171,7 @@ function startReaper(id: string): ChildProcess {
   return reaper;
 }
 
-/** Tries with an address outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
+/** Tries to add a route, outside the claimable range: root inside a container may still lack CAP_NET_ADMIN. */
 function canAddNetworks(): boolean {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false;
   const trial = `198.18.255.${randomInt(1, 255)}/32`;

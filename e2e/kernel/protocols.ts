@@ -1,4 +1,4 @@
-/** What the workloads that act as client or as server share for protocols other than HTTP. */
+/** Protocols other than HTTP: the code that the client and the servers among the workloads share. */
 
 export type Protocol = 'redis' | 'postgres' | 'grpc';
 

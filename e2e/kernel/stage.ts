@@ -35,7 +35,7 @@ export type ServerName = keyof typeof servers;
 const podNames = [...Object.keys(servers), 'calls', 'client'] as const;
 
 const agentPort = 9093;
-/** Where the workloads' reports go while a stand-in plays the instrument. */
+/** Where the workloads report their requests while a stand-in takes the place of the instrument. */
 const reports = '127.0.0.1:14318';
 const selfReportMs = 1_000;
 

@@ -144,7 +144,7 @@ needing(browserNeed).describe('the query page', () => {
     const seen = new Set([await picture()]);
     for (const name of ['stacked', 'log']) {
       await page.getByRole('checkbox', { name }).check();
-      // Another picture, in the same place.
+      // The choice changes the pixels of the graph.
       await until(`another picture: ${name}`, picture, { good: (one) => !seen.has(one) });
       seen.add(await picture());
     }

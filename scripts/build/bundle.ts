@@ -102,8 +102,8 @@ export async function bundle(program: Program, options: BundleOptions): Promise<
 }
 
 /**
- * Some sources create their own `require` to load a package late. This plugin removes the line that creates it, so that
- * esbuild handles their calls as CommonJS: the package is in the bundle, and still runs only on demand.
+ * Some sources create their own `require` to load a package late. This plugin removes the line that creates it.
+ * Then esbuild treats their calls of `require` as CommonJS: the package is in the bundle, but runs only on demand.
  */
 const ownRequire: Plugin = {
   name: 'own-require',

@@ -8,10 +8,11 @@
 const { dirname, join } = require('node:path');
 const { default: Runtime } = require('jest-runtime');
 
-/** By path. */
+/** The shared CommonJS modules, by path. */
 const commonJs = new Map();
+/** The modules of Jest itself, by path. */
 const ofJest = new Map();
-/** By URL. */
+/** The shared ES modules, by URL. */
 const modules = new Map();
 /** This module of Jest holds the tests of the file that loads it, so each file loads it anew. */
 const framework = join(dirname(require.resolve('jest-circus')), 'jestAdapterInit.js');

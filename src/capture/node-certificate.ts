@@ -10,7 +10,7 @@ import { askAgent, type AgentAddress, type AgentTransport } from './push-client.
  *
  * `GET /v1/certificate` → CertificateOffer: a certificate request, and the proof of the agent's identity.
  * `PUT /v1/certificate` body: IssuedCertificate → 204; 400 `{code, message}` when the certificate is not for the key
- *                       of the last offer, or when the agent does not trust its authority.
+ *                       of the last offer, or when the agent does not trust the CA that signed it.
  *
  * The agent shows its token only to the operator's client certificate, and the token is of no use at the API server:
  * its audience is `certificateAudience`.
@@ -27,7 +27,7 @@ export const certificateOfferSchema = Type.Object({
   request: pem,
   /** The pod's service-account token for `certificateAudience`. */
   token: Type.String({ minLength: 1, maxLength: 16 * 1024 }),
-  /** The certificate that it serves now, PEM; absent before the first. */
+  /** The certificate that the agent serves now, PEM; absent before the agent has its first. */
   certificate: Type.Optional(pem),
 });
 

@@ -55,7 +55,7 @@ export class AgentClient {
   readonly #address: AgentAddress;
   readonly #clock: Clock;
   #session: AgentSession | null = null;
-  /** The certificate that the session was opened with. */
+  /** The transport's `generation` when the session was opened. */
   #generation = 0;
 
   constructor(transport: AgentTransport, address: AgentAddress, clock: Clock) {

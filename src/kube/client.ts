@@ -133,7 +133,7 @@ export interface KubeClient {
   /**
    * Raw frames until the server or the signal ends the stream; a clean end simply finishes the iteration. Nothing is
    * retried and silence is not detected: the reflector does both.
-   * Errors: as above, and ERR_WATCH_BROKEN for a cut or unreadable stream.
+   * Errors: those of every call, and ERR_WATCH_BROKEN for a cut or unreadable stream.
    */
   watch(resource: ResourceRef, options: WatchOptions): AsyncIterable<WatchFrame>;
 

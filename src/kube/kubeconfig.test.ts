@@ -144,7 +144,7 @@ test.each<[string, () => unknown, RegExp]>([
     () => loadKubeSettings({ path: write('c', '{"users":[{}]}') }),
     /users\[0\]\.name is missing/,
   ],
-])('%s is refused with the reason', (_what, load, reason) => {
+])('refused, and the error gives the reason: %s', (_what, load, reason) => {
   delete process.env['KUBECONFIG'];
   delete process.env['KUBERNETES_SERVICE_HOST'];
   process.env['HOME'] = dir;

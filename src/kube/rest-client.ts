@@ -119,7 +119,7 @@ export class RestClient implements KubeClient {
     });
   }
 
-  /** The kubeconfig in use as a client-node object, for operators of the framework dot-i. Lazily loads client-node. */
+  /** The kubeconfig as an object of client-node, for operators of the framework dot-i. Lazily loads client-node. */
   get kubeConfig(): KubeConfig {
     return this.#credentials.config;
   }

@@ -17,8 +17,8 @@ export interface QueryOptions {
   /** The largest number of series that all selectors together may find. Default: no limit. */
   readonly maxSeries?: number | undefined;
   /**
-   * Memory shared with other queries. What the answer holds is still taken after the query has ended. Default:
-   * `maxSamples` is the limit.
+   * The memory that this query takes from and shares with others. When the query has ended, the part that the answer
+   * occupies stays taken. Default: `maxSamples` is the only limit.
    */
   readonly memory?: Memory | undefined;
   /** Counts the samples of each step (`stats.samples`). Default false. */

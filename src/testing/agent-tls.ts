@@ -3,10 +3,10 @@ import { createCa, issueLeaf, type KeyPairPem, type LeafNames } from '../net/ca.
 import type { TlsMaterial } from '../net/tls-material.ts';
 
 let ca: Promise<KeyPairPem> | undefined;
-/** The certificates issued so far: of a CA, by their names. */
+/** For each CA, the certificates that it has issued so far, by their names. */
 const issued = new WeakMap<KeyPairPem, Map<string, Promise<TlsMaterial>>>();
 
-/** The CA of all stages of this process, made once: a certificate takes many milliseconds of processor time. */
+/** The CA that all tests of this process share: to make one takes many milliseconds of processor time. */
 export function stageCa(): Promise<KeyPairPem> {
   return (ca ??= createCa({ commonName: 'svc-ca', now: Date.now() }));
 }

@@ -5,8 +5,8 @@ import { childLabel, childrenOf, parts, type Part } from './crd.ts';
 export interface Difference {
   text: string;
   /**
-   * Who must remove the difference. Kubernetes' garbage collector has to delete the children of deleted Parts; all
-   * other differences are the operator's.
+   * Who must remove the difference. When a Part (a custom resource of the soak) was deleted, Kubernetes' garbage
+   * collector has to delete its children; all other differences are the operator's.
    */
   whose: 'operator' | 'garbage collector';
 }

@@ -106,7 +106,7 @@ function complete(values: number[], n: number, count: number, sum: number | null
   if (sum !== null) values[n + 2] = sum;
 }
 
-/** The shape of the last call: the points of one histogram share a shape, and so do those of its next export. */
+/** The shape of the last call. All points of a histogram have one shape, also those of its next export. */
 let lastShape: Shape = scalarShapes.counter;
 
 function histogramShape(mode: Mode, bounds: readonly number[], hasSum: boolean): Shape {

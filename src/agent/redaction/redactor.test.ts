@@ -23,7 +23,7 @@ describe('without a policy', () => {
 });
 
 describe('with the rules of policies', () => {
-  test('policies add and remove query parameters, and none removes what another one adds', () => {
+  test('a policy redacts more query parameters or fewer, but none exempts a parameter that another policy adds', () => {
     const redactor = redactorOf([
       { queryParams: { add: ['Badge'], remove: ['key', 'Code'] } },
       { queryParams: { add: ['key'], remove: [] } },

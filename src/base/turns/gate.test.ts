@@ -115,7 +115,7 @@ test('when the last work of a user ends, all others whose shares become larger a
   const many = Array.from({ length: 12 }, (_, i) => `a${i}`);
   for (const name of [...many, 'b0', 'c0', 'd0', 'c1', 'd1', 'c2', 'd2']) void ask(name);
   await settled();
-  // A share is the limit divided by the number of users plus one: two for each of four users, three for each of three.
+  // A user's share is limit / (users + 1), rounded down: two if there are four users, three if there are three.
   expect(order).toEqual([...many, 'b0', 'c0', 'd0', 'c1', 'd1']);
   await leave('b0');
   expect(order.slice(17)).toEqual(['c2', 'd2']);

@@ -48,7 +48,7 @@ test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
   ['more than 64 KiB', whole + `# ${'x'.repeat(65_536)}`, /larger/],
   ['bytes that are not UTF-8', Buffer.from([0x61, 0xff]), /UTF-8/],
   ['endless nesting', '['.repeat(60_000), /./],
-])('%s makes the file faulty', (_sentence, text, message) => {
+])('the file is faulty: %s', (_sentence, text, message) => {
   const result = parse(text);
   expect('fault' in result && result.fault.message).toMatch(message);
 });

@@ -75,10 +75,10 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
   });
 
   test.each<[title: string, nodes: number, pin: string | null]>([
-    ['the only node', 1, null],
-    ['one of three nodes', 3, 'n1'],
-    ['a node that does not exist', 3, 'n7'],
-  ])('over %s, where a node may compute the whole query', async (_, nodes, pin) => {
+    ['over a single node', 1, null],
+    ['over three nodes, for expressions that select one of them', 3, 'n1'],
+    ['over three nodes, for expressions that select a node that does not exist', 3, 'n7'],
+  ])('%s, if a node may compute the whole query', async (_, nodes, pin) => {
     const split = world(nodes, nodes, true);
     const random = new Random(815 + nodes);
     let answered = 0;

@@ -137,7 +137,7 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     if (known.errorType === 'internal') deps.logger.error('request failed', { path, error: errorText(error) });
     sendError(res, known);
   } finally {
-    // A request may run several queries in parallel. When one fails, this ends the others.
+    // A request may run several queries in parallel. When one fails, this abort ends the others.
     ended.abort(answered);
     memory?.close();
     const seconds = (deps.clock.monotonic() - started) / 1000;

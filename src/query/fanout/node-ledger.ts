@@ -31,7 +31,7 @@ export class NodeLedger {
   }
 
   /**
-   * As `settle`, for data that has already been joined: the evaluation is void when any of its nodes is lost.
+   * As `settle`, for data that was joined from several nodes: if any of them is lost, the evaluation is void.
    * Errors: QueryError `internal` when the evaluation is void.
    */
   settleAll(answered: readonly string[], lost: readonly LostNode[]): void {

@@ -185,7 +185,7 @@ export class Pushdown implements Distribution {
   }
 }
 
-/** The earliest time that a fragment reads by `@` or an offset. */
+/** The earliest time that a fragment reads if it has `@` or an offset; null for a fragment with neither. */
 function shiftedTo({ requests, shifted }: FragmentDemands): number | null {
   return shifted ? Math.min(...requests.map(({ mint }) => mint)) : null;
 }

@@ -60,8 +60,8 @@ interface Draft {
  */
 const noise = 0.05;
 /**
- * Pacing counts work in samples. These are the numbers of samples that cost as much as a row without its numbers, as an
- * end or edge of the answer, and as a comparison.
+ * Pacing counts work in samples. These are the numbers of samples that cost as much as one row, its values not
+ * included; as one end or edge of the answer; and as one comparison.
  */
 const rowWork = 500;
 const shownWork = 1_000;

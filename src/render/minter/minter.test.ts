@@ -97,7 +97,7 @@ describe('renderMinterRules', () => {
     });
   });
 
-  test('writes another issuer literally into the rule', () => {
+  test('writes an issuer other than Google literally into the rule', () => {
     const spec = aMinterDeployment({
       issuer: { url: 'https://issuer.example', jwksURI: 'https://issuer.example/k' },
     }).spec;

@@ -74,7 +74,7 @@ export class FakeAgent {
   #answered: NodeJS.Timeout | undefined;
   readonly #server: Server;
   readonly #waiting = new Set<() => void>();
-  /** Sends the status to each open session that has not got it yet. */
+  /** One function for each open session, which sends the status if that session has not got it yet. */
   readonly #reports = new Set<() => void>();
 
   private constructor(options: FakeAgentOptions) {

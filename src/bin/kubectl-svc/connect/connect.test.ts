@@ -118,7 +118,7 @@ test('the error of a forbidden port-forward names the missing right', async () =
   });
 });
 
-test('without the right to read the authority, a port-forward is still trusted; an address is not', async () => {
+test('without the right to read the CA, a port-forward is trusted, but the address of --server is not', async () => {
   const kube = cluster({ get: forbidden });
   expect((await (await open({}, kube)).request({ path: '/x' })).text).toBe('fine');
   await expect((await open(direct(), kube)).request({ path: '/x' })).rejects.toMatchObject({
@@ -127,7 +127,7 @@ test('without the right to read the authority, a port-forward is still trusted; 
   });
 });
 
-test('an address gets the token of the flag, else of the kubeconfig; an unverified address gets none', async () => {
+test('the address of --server gets the token of the flag, else of the kubeconfig; unverified, none', async () => {
   await (await open({ ...direct(), token: 'mine' })).request({ path: '/x' });
   await (await open(direct())).request({ path: '/x' });
   await (await open({ ...direct(), insecureSkipTlsVerify: true })).request({ path: '/x' });
@@ -135,7 +135,7 @@ test('an address gets the token of the flag, else of the kubeconfig; an unverifi
   expect(tokens).toEqual(['Bearer mine', 'Bearer token-of-the-kubeconfig', undefined]);
 });
 
-test('the authority can come from a file; one that cannot be read is an error', async () => {
+test('the CA can come from a file, and a file that cannot be read is an error', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-connect-'));
   writeFileSync(join(dir, 'ca.crt'), ca);
   const withFile = await open({ ...direct(), certificateAuthority: join(dir, 'ca.crt') }, cluster({ get: forbidden }));

@@ -217,12 +217,12 @@ describe('flows that are off are not a fault, and are reported with a hint to tu
     expect(statusReport(view).well).toBe(true);
   });
 
-  test('not where policies cannot be read', () => {
+  test('where policies cannot be read, nothing is reported about flows', () => {
     expect(lineOf(aView({ policies: { fault: 'forbidden', code: 'ERR_API_FORBIDDEN' } }), 'flows')).toBe('none');
   });
 });
 
-test('a kind that may not be read is reported and is not a fault', () => {
+test('in the report of the cluster, a kind that may not be read is named, and is not a fault', () => {
   const fault = 'you may not list nodes of all namespaces';
   const unread = { fault, code: 'ERR_API_FORBIDDEN' } as const;
   const view = aView({ nodes: unread, apiServices: unread });
@@ -323,7 +323,7 @@ test.each([
   ],
   ['ERR_API_REQUEST', 'list trafficmonitors: 503 etcd is away', []],
   ['ERR_TIMEOUT', 'list trafficmonitors: no answer within 30000 ms', []],
-] as const)('a kind that cannot be read is an error that says why: %s', (code, fault, hints) => {
+] as const)('the report of a single kind that cannot be read is an error that says why: %s', (code, fault, hints) => {
   let thrown: unknown;
   try {
     part(aView({ monitors: { fault, code } }), 'trafficmonitors', undefined);

@@ -231,7 +231,7 @@ class Pairing {
 
   #apply(many: Element, one: Element, step: number, out: ColumnBuilder): void {
     const outcome = this.#swapped ? this.#operate(one, many) : this.#operate(many, one);
-    // Incompatible sample types do not count as a match; a comparison that is not true does.
+    // Incompatible sample types do not count as a match; a comparison counts as one even if it is not true.
     if (outcome === null) return;
     if (this.#matched !== null) this.#matched[step] = 1;
     if (this.#taken !== null && this.#taken[step]!++ > 0) {

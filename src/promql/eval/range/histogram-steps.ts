@@ -3,7 +3,10 @@ import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { tellCombined, tellMixedSchemas } from '../histogram-notes.ts';
 import type { Window } from './window.ts';
 
-/** Runs an addition or subtraction and annotates its side effects; null when the schemas are incompatible. */
+/**
+ * Adds or subtracts histograms by `compute`, with an annotation when their custom buckets differ. Returns null, with a
+ * warning, when their schemas are incompatible.
+ */
 export function combined(
   window: Window,
   compute: () => ReturnType<typeof addHistograms>,

@@ -42,8 +42,8 @@ function countPairs(window: Window, differs: (previous: Sample, current: Sample)
 }
 
 /**
- * The window's samples in order. An anchored window begins with the last sample at or before its start; null when it
- * has no later sample.
+ * The window's samples in order. An anchored window begins with the last sample at or before its start. Returns null
+ * for an anchored window without a sample after its start.
  */
 function samplesOf(window: Window): Sample[] | null {
   const { times, values, histogramTimes, histograms } = window;
