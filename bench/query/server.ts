@@ -40,7 +40,7 @@ const flags = {
   agentTimeout: '60s',
 };
 const settings = readSettings(querySettingTable, { flags, env: {}, prefix: 'SVC_' });
-// As `svc query` does before it listens.
+// Warms up before it listens, as `svc query` does.
 await warmUpQueries(settings.warmUp, systemClock);
 const { port } = await startQueryServer({
   settings,

@@ -70,7 +70,7 @@ describe('on a real API server', () => {
     ) as KubeObject;
   const inStore = (): Promise<Record<string, string>> =>
     storedVersions(cluster.etcd, '/registry/svc.dev/trafficmonitors/shop/');
-  /** The new manifest, as an upgrade applies it. */
+  /** Applies the new manifest, as an upgrade does. */
   const release = (served: readonly string[], stored: string): Promise<string> =>
     apply(definition(served, stored, `https://localhost:${port}`));
   /** A command of the guide. */

@@ -180,7 +180,7 @@ test('a sender that never finishes is cut off in time, whatever it is slow at', 
   expect(late.filter(Boolean)).toEqual([]);
 }, 60_000);
 
-test('the query server still answers with what its agent has', async () => {
+test('after all attacks, the query server answers with the data of its agent', async () => {
   expect(await world.agentsUp()).toBe('1');
 });
 

@@ -114,7 +114,7 @@ describe('the next version', () => {
     expect([await replicaSets('agents'), await replicaSets('svc-system')]).toEqual(sets);
   });
 
-  test('with another image rolls out what runs that image, and no minter', async () => {
+  test('with a new image, rolls out the workloads that run it, and no minter', async () => {
     const minter = await templateOf(minterDeploymentPath);
     const sets = await replicaSets('agents');
     await operator.stop();

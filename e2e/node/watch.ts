@@ -9,7 +9,7 @@ export interface WatchHandler<T> {
   replace(items: T[]): void;
   upsert(item: T): void;
   remove(item: T): void;
-  /** A failed attempt; the next one follows by itself. */
+  /** Called when an attempt to list or watch has failed; `watch` tries again by itself. */
   failed?(error: unknown): void;
 }
 

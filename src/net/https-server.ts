@@ -47,7 +47,7 @@ export function createTlsServer(source: TlsSource, handler: HttpHandler, options
     ...secure(),
     ...nodeOptions(door.limits),
     handshakeTimeout: door.limits.headersMs,
-    // Any other request is answered as if it asked for no upgrade.
+    // A request on another path, or of a client that may not call, is answered as if it asked for no upgrade.
     ...(messages
       ? { shouldUpgradeCallback: (req: IncomingMessage) => req.url === messages.path && isAllowed(req) }
       : {}),

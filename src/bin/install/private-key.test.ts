@@ -47,7 +47,7 @@ test('installing again imports nothing: the newest enabled version signs', async
   expect(kms.count('ImportCryptoKeyVersion')).toBe(1);
 });
 
-test('a named version signs, with a warning when another one is enabled', async () => {
+test('a version that the caller names signs, with a warning if it is not the newest enabled one', async () => {
   expect(await run({ key: version(1) })).toBe(version(1));
   expect(progress.join('\n')).not.toContain('warning');
   expect(await run({ key: version(7) })).toBe(version(7));

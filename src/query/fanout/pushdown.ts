@@ -173,7 +173,7 @@ export class Pushdown implements Distribution {
       if (error instanceof StepDown) {
         return this.#giveUp(error.gently ? below(this.path) : 'off', node, error.reason);
       }
-      // The engine then evaluates the fragment over raw series.
+      // After this error, the engine evaluates the fragment over raw series.
       call.report.outcome = `evaluated here: ${node} says ${errorText(error)}`;
       throw error;
     }

@@ -20,7 +20,7 @@ export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean 
     const found = references.filter(
       (r) =>
         r.kind === owner.kind &&
-        // Versions of one group name the same object.
+        // A reference may use any version of the owner's group, so only the group is compared.
         r.apiVersion.split('/').slice(0, -1).join('/') === owner.group &&
         (!controllerOnly || r.controller === true),
     );

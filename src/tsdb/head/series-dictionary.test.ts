@@ -29,7 +29,7 @@ test('series are found by their labels, listed under each of them and read back,
         }
       }
       for (const { labels, ref, slot } of model.values()) {
-        // Equal labels in other arrays of other pairs are found, too.
+        // Labels are found by their content: this array and its pairs are new objects.
         expect(dictionary.find(labelsFromPairs(labels.map(([name, value]) => [name, value])))).toBe(slot);
         expect(dictionary.labels(slot)).toEqual(labels);
         for (const [name, value] of labels)

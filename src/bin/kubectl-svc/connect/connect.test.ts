@@ -197,7 +197,7 @@ test('a stream is handed out as it comes, until the signal ends it; a refusal is
   });
 });
 
-test('a stream whose signal aborts before its first byte is read ends', async () => {
+test('a stream ends if its signal aborts before the first byte is read', async () => {
   answer = (_req, res) => void res.write('first');
   const stop = new AbortController();
   const { body } = await (await open(direct())).stream({ path: '/x', signal: stop.signal });

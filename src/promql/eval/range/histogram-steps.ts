@@ -14,7 +14,7 @@ export function combined(
 ): FloatHistogram | null {
   try {
     const result = compute();
-    // The rate itself handles resets, so conflicting hints need no annotation.
+    // The rate itself handles resets, so conflicting hints about counter resets need no annotation.
     tellCombined(window.annotations, { ...result, resetCollision: false }, operation, window.position);
     return result.histogram;
   } catch (error) {

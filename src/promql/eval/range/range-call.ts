@@ -86,7 +86,7 @@ function checkExtension(name: string, entry: RangeFunctionEntry, { extension }: 
   throw executionError(`${extension} modifier can only be used with: ${allowed} - not with ${name}`);
 }
 
-/** The parts of one call, without the samples. */
+/** What is needed to compute one call, except the samples. */
 interface PreparedCall {
   readonly call: CallExpr;
   readonly arg: MatrixSelector | SubqueryExpr;
