@@ -110,8 +110,8 @@ export function Services({ place }: { place: Place }): JSX.Element {
           if (all.length === 0) {
             return (
               <Empty title="No workload has been seen yet">
-                Agents show what they capture within a minute. Without any, see whether <a href="nodes">each node</a>{' '}
-                has an agent.
+                Agents show what they capture within a minute. If nothing appears, see whether{' '}
+                <a href="nodes">each node</a> has an agent.
               </Empty>
             );
           }

@@ -46,8 +46,8 @@ export function compile(input: CompileInput): CompileResult {
 
 /**
  * `compile` for facts that change little by little: a step of the compile runs again only when its arguments have
- * changed, and an outcome or a config that equals the last one is the same object. After an edit of a monitor, only the
- * steps of its namespace run again, once in each group of nodes, and the file of each group is rendered.
+ * changed, and an outcome or a config that equals the last one is the same object. After an edit of a monitor, two things
+ * run again in each group of nodes: the steps of the monitor's namespace, and the one that renders the group's YAML file.
  */
 export class Compiler {
   readonly #policies = new Step(judgePolicies);

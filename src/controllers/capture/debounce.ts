@@ -29,7 +29,7 @@ export class Debounce {
     this.#wait(this.#last);
   }
 
-  /** One timer serves many calls: when it ends, it is set again for what the calls in between have added. */
+  /** One timer serves many calls: when it ends too early because of calls in between, it is set again for the rest. */
   #wait(now: number): void {
     const { quietMs, maxMs } = this.#options;
     const at = Math.min(this.#last + quietMs, this.#first! + maxMs);

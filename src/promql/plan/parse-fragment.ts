@@ -2,8 +2,8 @@ import { ParseCache } from '../parser/parse-cache.ts';
 import type { LanguageOptions } from '../types.ts';
 
 /**
- * A fragment is a part of a query that has already been parsed with the features that are switched on. So the
- * fragment's text is parsed with all features.
+ * The query server has already refused queries that use features which are switched off. A fragment is a part of a query
+ * that passed, so its text is parsed with all features allowed.
  */
 const everyFeature: LanguageOptions = {
   experimentalFunctions: true,

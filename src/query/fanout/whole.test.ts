@@ -178,7 +178,7 @@ describe.each<[title: string, misbehave: (req: IncomingMessage, res: ServerRespo
     'protocol',
   ],
 ])('when the node’s agent %s', (_, misbehave, reason) => {
-  test('the answer equals the answer when no series exist, on every path', async () => {
+  test('every path answers as if no series existed', async () => {
     stage.cluster.agents[1]!.misbehave = misbehave;
     for (const query of ofNothing) {
       const answers = await Promise.all(paths.map((path) => ask(query, path)));

@@ -17,7 +17,9 @@ export interface StageProcess {
   report(): Promise<LoopReport>;
   /** CPU time that it used after a client went away, until it was idle. Units: ms. */
   afterClose(): Promise<number>;
-  /** CPU time that it used until it was idle, beginning `allowedMs` after the next request arrived. Units: ms. */
+  /**
+   * CPU time that it used from `allowedMs` after the arrival of the next request until it was idle. Units: ms.
+   */
   afterTime(allowedMs: number): Promise<number>;
 }
 
