@@ -179,7 +179,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
             until{' '}
             <input
               type="datetime-local"
-              aria-label="End of the time range; empty means now"
+              aria-label="End time; empty means now"
               value={panel.end === undefined ? '' : localTime(panel.end)}
               onChange={(event) => {
                 const end = Date.parse(event.currentTarget.value);
