@@ -153,7 +153,6 @@ test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as
 const measured: readonly (readonly [...Sentence, by: string])[] = [
   [critiques, /2,000 monitors are some 450 kB/, 'npm run bench:capture'],
   [critiques, /50,000 series with an hour of history/, 'npm run bench:agent'],
-  [critiques, /answers one agent's first questions .* with 465\./, 'npm run bench:query'],
   [adr(15), /A file is some 450 kB for 2,000 monitors/, 'npm run bench:capture'],
   [adr(19), /hostile questions is below 50 ms/, 'src/query/adversarial-questions.test.ts'],
   [adr(24), /On a real kubelet [^]*gaps of 0\.5 to 1\.4 s\./, 'make e2e-node'],

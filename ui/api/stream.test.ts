@@ -1,8 +1,11 @@
 import { jest } from '@jest/globals';
 
-const stored = new Map<string, string>([['svc-token', 'sesame']]);
-Object.assign(globalThis, { sessionStorage: { getItem: (key: string) => stored.get(key) ?? null, setItem: () => {} } });
+Object.assign(globalThis, { sessionStorage: { getItem: () => null, setItem: () => {} } });
 const { Lines, maxLine, messageOf, readStream } = await import('./stream.ts');
+// The client reads the stored token when it is loaded, which another suite of this process may have done before.
+const { setToken } = await import('./client.ts');
+setToken('sesame');
+afterAll(() => setToken(''));
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const line = (count: number): string =>
