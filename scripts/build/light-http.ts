@@ -17,7 +17,7 @@ export const lightHttp: Plugin = {
   },
 };
 
-/** esbuild leaves out the names that nobody imports, so they are never read. */
+/** A module that exports each name of `http`. esbuild drops the exports that a program does not import. */
 const source = [
   `const http = process.getBuiltinModule('node:http');`,
   'export default http;',

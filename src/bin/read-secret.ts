@@ -6,8 +6,8 @@ import { OperatorError } from '../base/errors.ts';
 const maxBytes = 64 * 1024;
 
 /**
- * Reads a secret. With the source `@FILE` it is read from that file, with `-` from standard input. Without a source it
- * is typed at the terminal, without echo, or read from standard input if that is no terminal.
+ * Reads a secret. The source `@FILE` names a file, `-` means standard input. Without a source, it reads standard input;
+ * if that is a terminal, it asks the user to type the secret, without echo.
  * Errors: ERR_INPUT_INVALID when the source has no known form, cannot be read, is empty, or is larger than 64 KiB.
  */
 export async function readSecret(source: string | undefined, prompt: string): Promise<Buffer> {

@@ -15,8 +15,8 @@ export function endText({ namespace, name, kind, workload, address, port, cidr }
 }
 
 /**
- * The client and the server of a span. A span that is no call and no message, such as an internal one, has an empty
- * destination. Pure.
+ * The client and the server of a span. The destination is empty for a span that describes neither a call nor a message,
+ * such as an internal span. Pure.
  */
 export function endsOfSpan(span: SpanRecord): { readonly source: string; readonly destination: string } {
   const own = span.pod === undefined ? (span.service ?? 'unknown') : `${span.namespace ?? '?'}/${span.pod}`;

@@ -102,6 +102,15 @@ function recordingSocket(): { socket: MessageSocket; sent: string[]; ends: strin
   return { socket, sent, ends };
 }
 
+/** A session of an agent that counts these series, over such a socket. */
+function begun(series: () => number = () => 0) {
+  const clock = new FakeClock(Date.now());
+  const { socket, sent, ends } = recordingSocket();
+  const state = captureState(clock, series);
+  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  return { clock, sent, ends, state, session };
+}
+
 /** The agent's own server. */
 async function realAgent(): Promise<Peer> {
   let series = 0;
@@ -240,10 +249,7 @@ test('an agent that falls silent runs into the deadline of its heartbeat', async
 });
 
 test('a quiet agent sends its unchanged status as a heartbeat', async () => {
-  const clock = new FakeClock(Date.now());
-  const { socket, sent } = recordingSocket();
-  const state = captureState(clock, () => 0);
-  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  const { clock, sent, session } = begun();
   await clock.advance(24_000);
   const before = sent.length;
   await clock.advance(1_001);
@@ -255,10 +261,7 @@ test('a quiet agent sends its unchanged status as a heartbeat', async () => {
 });
 
 test('an answer brings the status with it, which is then sent again only as a heartbeat', async () => {
-  const clock = new FakeClock(Date.now());
-  const { socket, sent } = recordingSocket();
-  const state = captureState(clock, () => 0);
-  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  const { clock, sent, state, session } = begun();
   await clock.advance(20_000);
   session.message(Buffer.concat(putMessage(hash, 'now', pieces(config))));
   await until('the answer', () => sent.length === 2);
@@ -287,11 +290,8 @@ test('a config that comes before the controller has received the last answer end
 });
 
 test('an answer is followed by each later change of the status, and no status comes after a newer one', async () => {
-  const clock = new FakeClock(Date.now());
-  const { socket, sent } = recordingSocket();
   let series = 0;
-  const state = captureState(clock, () => series);
-  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
+  const { clock, sent, state, session } = begun(() => series);
   await clock.advance(1);
   for (const restart of ['hold', 'now'] as const) {
     session.message(Buffer.concat(putMessage(hash, restart, pieces(config))));
@@ -307,21 +307,16 @@ test('an answer is followed by each later change of the status, and no status co
 });
 
 test('a status that cannot be read ends its session, and not the agent', async () => {
-  const clock = new FakeClock(Date.now());
-  const { socket, sent, ends } = recordingSocket();
-  const state = captureState(clock, () => {
+  const { clock, sent, ends } = begun(() => {
     throw new Error('a store that is closed');
   });
-  captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
   await clock.advance(1);
   expect([sent, ends]).toEqual([[], ['the status cannot be read']]);
 });
 
 test('a refusal with a long reason is a message that the controller can read', async () => {
-  const { socket, sent } = recordingSocket();
-  const state = captureState(new FakeClock(Date.now()), () => 0);
+  const { sent, state, session } = begun();
   state.apply = () => Promise.reject(new OperatorError('ERR_INPUT_INVALID', 'x'.repeat(10_000)));
-  const session = captureSessions(state, { logger: silentLogger, signal: abort.signal }).accept(socket);
   session.message(Buffer.concat(putMessage(hash, 'now', pieces(config))));
   const answer = await until('the refusal', () => sent.find((text) => text.includes('refused')));
   expect(parseAgentMessage(JSON.parse(answer)).put).toMatchObject({ hash });

@@ -9,8 +9,8 @@ import type { Route } from './routes.ts';
 
 /**
  * The agent's side of the certificate exchange (`src/capture/node-certificate.ts`).
- * The TLS listener decides which clients may call this route. Only the operator may: the answer to GET has a token that
- * nobody else may see.
+ * The TLS listener decides which clients may call this route. Only the operator may, because the answer to GET has a
+ * secret token.
  */
 export function certificateRoute(
   certificate: Pick<NodeCertificate, 'offer' | 'install'> | undefined,

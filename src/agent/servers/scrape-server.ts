@@ -39,7 +39,7 @@ const slowReaderMs = 30_000;
  *
  * `/metrics` is Prometheus text 0.0.4 or OpenMetrics 1.0, whichever Accept prefers, and compressed with gzip or zstd if
  * Accept-Encoding prefers that. It is written in chunks with a turn of the event loop between them, so a large page
- * does not delay ingest. While the agent starts there is no page: the answer is 503 with the current step.
+ * does not delay ingest. While the agent starts, `/metrics` answers 503 and names the missing step.
  */
 export function createScrapeServer(options: ScrapeOptions, door: DoorOptions = {}): Server {
   return createHttpServer(scrapeHandler(options), door);

@@ -22,8 +22,8 @@ export async function evaluateUnion(context: EvalContext, expr: BinaryExpr, fram
   const union = new Union(context, expr.matching!, frame);
   const unsorted = operands.findIndex(keepsOrder);
   // Each `or` puts its left side into label order, unless the order of that side is significant. The operands before
-  // the first one with a significant order are therefore in label order together. The last operand is no left side: its
-  // elements stay behind them.
+  // the first one with a significant order are therefore in label order together. The last operand is never a left side,
+  // so its elements follow all the others.
   const sorted = Math.min(unsorted < 0 ? last : unsorted, last) - 1;
   let head = 0;
   for (const [i, operand] of operands.entries()) {

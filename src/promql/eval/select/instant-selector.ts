@@ -8,8 +8,8 @@ import { timingOf } from '../resolve.ts';
 import { evaluateSmoothed } from './smoothed-selector.ts';
 
 /**
- * For each step, the index of the sample that an instant selector returns, or −1 for none. It is the newest sample at
- * or before the reference time, if that sample is younger than the lookback (left-open) and is no stale marker.
+ * For each step, the index of the sample that an instant selector returns: the newest one at or before the reference
+ * time. The index is −1 if there is none, or if that sample is as old as the lookback or older, or is a stale marker.
  */
 export function lookBack({ times, stale }: RawSeries, timing: Timing, frame: Frame, lookback: number): Int32Array {
   const { count } = frame;
