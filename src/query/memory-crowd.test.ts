@@ -1,7 +1,7 @@
 import { request } from 'node:https';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
-import { encodeReadRequest, responseType, snappyCompress } from '../tsdb/index.ts';
+import { encodeReadRequest, labelsFromObject, responseType, snappyCompress } from '../tsdb/index.ts';
 
 const limitBytes = 8 * 1024 ** 2;
 const steps = 2_500;
@@ -89,6 +89,28 @@ test('a SAMPLES remote read takes the memory of its whole answer in advance; a s
     const refused = await remoteRead(stage, responseType.samples, from);
     expect(refused).toMatchObject({ status: 400, text: expect.stringMatching(/the query would hold \d+ bytes/) });
     expect((await remoteRead(stage, responseType.streamedXorChunks, from)).status).toBe(200);
+    expect(stage.server.runner.heldBytes).toBe(0);
+  } finally {
+    await stage.close();
+  }
+}, 60_000);
+
+test('the exemplars of all agents are held within `queryMemory`', async () => {
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
+  try {
+    const timeNs = 1_700_000_000e9;
+    const add = (i: number): void => {
+      const labels = labelsFromObject({ __name__: 'x_bucket', k8s_pod_name: `pod-${i}`, le: '0.25' });
+      stage.cluster.agents[0]!.exemplars.add({ labels }, { timeNs, value: 1, traceId: 'a'.repeat(32), spanId: '' });
+    };
+    const ask = () => stage.ask('/api/v1/query_exemplars', { query: '{__name__=~".+"}' });
+    for (let i = 0; i < 500; i++) add(i);
+    const few = await ask();
+    expect([few.status, (few.json.data as unknown[]).length]).toEqual([200, 500]);
+    for (let i = 500; i < 5_000; i++) add(i);
+    const refused = await ask();
+    expect(refused.status).toBe(422);
+    expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
     expect(stage.server.runner.heldBytes).toBe(0);
   } finally {
     await stage.close();

@@ -1,10 +1,10 @@
+import { CutJson } from '../../base/text/cut-json.ts';
 import { isObject } from '../../base/text/texts.ts';
 import { takeMemory } from '../../promql/index.ts';
 import { labelsFromObject, SampleBuffer } from '../../tsdb/index.ts';
 import type { Labels, ReadQuery } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { sampleBytes, takeSamples, type ReadSeries, type SampleBudget } from '../fanout/merge/series-collector.ts';
-import { CutJson } from './cut-json.ts';
 import { briefly } from './long-term-store.ts';
 
 const listed = 'data[]';

@@ -1,3 +1,4 @@
+import type { Pacing } from '../../base/turns/turns.ts';
 import { nodeLabel } from '../../api/labels.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { NodeReport, ObjectCondition, ObjectItem, ObjectKind } from '../../api/page/types.ts';
@@ -8,6 +9,7 @@ import {
   trafficMonitorConditions,
   type GoodStatus,
 } from '../../api/v1alpha1/index.ts';
+import type { Labels } from '../../tsdb/index.ts';
 
 type ConditionTable = Readonly<Record<string, { readonly good: GoodStatus }>>;
 
@@ -48,10 +50,13 @@ function condition(given: Partial<ObjectCondition>, goodOf: (type: string) => Go
 }
 
 /** One element of the answer to `nodesQuery`. */
-interface StoredSelf {
-  readonly labels: Readonly<Record<string, string>>;
+export interface StoredSelf {
+  readonly labels: ReadonlyMap<string, string>;
   readonly value: number;
 }
+
+/** For pacing: reading one label of an element costs as much as this many samples. */
+const labelWork = 10;
 
 /** The agents' own series that a node's report is made of. */
 const stored = {
@@ -80,11 +85,27 @@ export interface NodeSurroundings {
   readonly notCaptured: NodeReport['notCaptured'];
 }
 
+/** The elements of the answer to `nodesQuery`, by node. */
+export async function selvesByNode(
+  pacing: Pacing,
+  elements: readonly { readonly labels: Labels; readonly value: number }[],
+): Promise<Map<string, StoredSelf[]>> {
+  const byNode = new Map<string, StoredSelf[]>();
+  for (const { labels, value } of elements) {
+    const own = new Map(labels);
+    const node = own.get(nodeLabel) ?? '';
+    const known = byNode.get(node);
+    if (known === undefined) byNode.set(node, [{ labels: own, value }]);
+    else known.push({ labels: own, value });
+    if (pacing.spend(labels.length * labelWork)) await pacing.turn();
+  }
+  return byNode;
+}
+
 /** A node's report from its own series; values that the series lack are null. Pure. */
-export function nodeReport(node: string, samples: readonly StoredSelf[], around: NodeSurroundings): NodeReport {
-  const own = samples.filter(({ labels }) => labels[nodeLabel] === node);
+export function nodeReport(own: readonly StoredSelf[], around: NodeSurroundings): NodeReport {
   const of = (name: keyof typeof stored): StoredSelf[] =>
-    own.filter(({ labels }) => labels['__name__'] === stored[name]);
+    own.filter(({ labels }) => labels.get('__name__') === stored[name]);
   const sum = (name: keyof typeof stored): number | null => {
     const found = of(name);
     return found.length === 0 ? null : found.reduce((total, { value }) => total + value, 0);
@@ -96,10 +117,10 @@ export function nodeReport(node: string, samples: readonly StoredSelf[], around:
   const { labels: config } = of('config').find(({ value }) => value === 1) ?? {};
   return {
     ...around,
-    agentVersion: of('up')[0]?.labels['version'] ?? null,
-    instrumentVersion: of('instrument')[0]?.labels['version'] ?? null,
-    phase: config?.['phase'] ?? null,
-    configHash: config?.['hash'] ?? null,
+    agentVersion: of('up')[0]?.labels.get('version') ?? null,
+    instrumentVersion: of('instrument')[0]?.labels.get('version') ?? null,
+    phase: config?.get('phase') ?? null,
+    configHash: config?.get('hash') ?? null,
     instrumentUp: up === null ? null : up === 1,
     instrumentRestarts: sum('instrumentRestarts'),
     instrumentMemoryBytes: known('instrumentMemory'),

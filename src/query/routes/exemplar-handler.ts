@@ -1,8 +1,10 @@
 import { Type } from '@sinclair/typebox';
 import { nodeLabel } from '../../api/labels.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { parser } from '../../base/wire/parser.ts';
 import { selectorsOf } from '../../promql/index.ts';
-import { compareLabels, labelsFromObject } from '../../tsdb/index.ts';
+import { compareLabels, labelsFromObject, type Labels } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
 import { concerns } from '../fanout/readers/restrict-reader.ts';
 import { ApiError } from '../api/api-error.ts';
@@ -11,6 +13,7 @@ import type { Handler } from '../api/call.ts';
 import { queryExpr } from './language-handlers.ts';
 import { timeParam } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { jsonPieces } from '../json/json-pieces.ts';
 import { maxTimeMs, minTimeMs } from '../json/times.ts';
 
 const labelSet = Type.Record(Type.String(), Type.String());
@@ -23,6 +26,9 @@ const parseSeries = parser(
     }),
   ),
 );
+
+/** For pacing: making the labels of one series, and one comparison, cost as much as this many samples. */
+const [seriesWork, compareWork] = [200, 20];
 
 /** One element of the answer, in Prometheus' form. */
 type ExemplarSeries = ReturnType<typeof parseSeries>[number];
@@ -37,13 +43,17 @@ export const exemplars: Handler = async (call, deps) => {
   const form = { query: params.get('query') ?? '', start: String(start / 1000), end: String(end / 1000) };
   const reads = selectors.map((matchers) => ({ matchers, mint: start, maxt: end }));
   const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf, reads);
-  const found = answer.result
-    .flat()
-    .filter(({ seriesLabels }) => namespaces === undefined || concerns(seriesLabels, namespaces))
-    .map((series) => ({ series, labels: labelsFromObject(series.seriesLabels) }))
-    .sort((a, b) => compareLabels(a.labels, b.labels))
-    .map(({ series }) => series);
-  await sendSuccess(req, res, [JSON.stringify(found)], answer);
+  const pace = new Pace(call.signal);
+  const found: { readonly series: ExemplarSeries; readonly labels: Labels }[] = [];
+  for (const series of answer.result.flat()) {
+    const { seriesLabels } = series;
+    if (namespaces === undefined || concerns(seriesLabels, namespaces))
+      found.push({ series, labels: labelsFromObject(seriesLabels) });
+    if (pace.spend(seriesWork)) await pace.turn();
+  }
+  const sorted = await sortInTurns(pace, found, (a, b) => compareLabels(a.labels, b.labels), compareWork);
+  const data = sorted.map(({ series }) => series);
+  await sendSuccess(req, res, jsonPieces(data), answer);
 };
 
 /**

@@ -4,6 +4,7 @@ import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
 import { ApiError } from '../api/api-error.ts';
 import { selectorParam, wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { jsonPieces } from '../json/json-pieces.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
 import { targetLabels } from './targets.ts';
 
@@ -36,7 +37,7 @@ export const metadata: Handler = async (call, deps) => {
   const shown = limit >= 0 ? names.slice(0, limit) : names;
   const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
   const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
-  await sendSuccess(req, res, [JSON.stringify(data)], extras);
+  await sendSuccess(req, res, jsonPieces(data), extras);
 };
 
 /**
@@ -59,7 +60,7 @@ export const targetMetadata: Handler = async (call, deps) => {
     );
   });
   const found = call.namespaces === undefined ? answer.result.flat() : [];
-  await sendSuccess(req, res, [JSON.stringify(limit >= 0 ? found.slice(0, limit) : found)], answer);
+  await sendSuccess(req, res, jsonPieces(limit >= 0 ? found.slice(0, limit) : found), answer);
 };
 
 /** A limit of this path, where a negative number means all. Errors: ApiError bad_data. */

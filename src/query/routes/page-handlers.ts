@@ -2,7 +2,8 @@ import { compareText } from '../../base/text/texts.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
-import { nodeReport, nodesQuery, objectItem } from '../objects/object-items.ts';
+import type { QueryValue } from '../../promql/index.ts';
+import { nodeReport, nodesQuery, objectItem, selvesByNode } from '../objects/object-items.ts';
 import type { Visible } from '../objects/object-access.ts';
 import { servedRates, topologyQuery } from '../topology/queries.ts';
 import { assembleServices, type RateSeries } from '../topology/services.ts';
@@ -12,7 +13,7 @@ import type { Call, Handler, HandlerDeps } from '../api/call.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { jsonPieces } from '../json/json-pieces.ts';
 import { absences, reviewed } from './caller-view.ts';
-import { rateRows, rateSamples, windowParams } from './topology-handler.ts';
+import { rateRows, windowParams } from './topology-handler.ts';
 
 const hourMs = 3_600_000;
 /** Number of points of a sparkline. */
@@ -80,11 +81,11 @@ export const objects: Handler = async (call, deps) => {
     const name = object.metadata.name ?? '';
     const clockOffsetMs = deps.agentClocks.offsetMs(name);
     const around = { missing: missing(name) ?? null, clockOffsetMs, notCaptured: failures.get(name) ?? [] };
-    return objectItem(kind, object, nodeReport(name, answer.samples, around));
+    return objectItem(kind, object, nodeReport(answer.selves.get(name) ?? [], around));
   });
   const data: Objects = { kind, forbidden: visible !== undefined, items };
   const extras = { warnings: answer?.warnings ?? [], infos: [], missingNodes: answer?.missingNodes ?? [] };
-  await sendSuccess(req, res, [JSON.stringify(data)], extras);
+  await sendSuccess(req, res, jsonPieces(data), extras);
 };
 
 /** The monitors' reports about nodes that do not run them, as far as the caller may list monitors. */
@@ -104,7 +105,9 @@ async function failuresByNode(call: Call, deps: HandlerDeps): Promise<Map<string
 
 async function nodesAnswer(call: Call, deps: HandlerDeps) {
   const { result, warnings, missingNodes } = await deps.runner.instant(nodesQuery, deps.clock.now(), runRequest(call));
-  return { samples: rateSamples(result.value), warnings, missingNodes };
+  if (result.value.type !== 'vector')
+    throw new ApiError('internal', `a vector was asked for, a ${result.value.type} came`);
+  return { selves: await selvesByNode(new Pace(call.signal), result.value.elements), warnings, missingNodes };
 }
 
 /** The namespaces that are in both sets; undefined stands for all namespaces. */
@@ -116,7 +119,7 @@ function both(a: Visible, b: Visible): Visible {
 /** For pacing, one label or one point of a series costs as much as this many samples. */
 const pointWork = 5;
 
-async function seriesOf(pacing: Pacing, value: Parameters<typeof rateSamples>[0]): Promise<RateSeries[]> {
+async function seriesOf(pacing: Pacing, value: QueryValue): Promise<RateSeries[]> {
   if (value.type !== 'matrix') throw new ApiError('internal', `a matrix was asked for, a ${value.type} came`);
   const all: RateSeries[] = [];
   for (const { labels, timestamps, values } of value.series) {

@@ -1,3 +1,4 @@
+import { Pace } from '../../base/turns/turns.ts';
 import type { LostNode } from '../fanout/failure.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
 import { ApiError, invalidParameter } from '../api/api-error.ts';
@@ -7,7 +8,7 @@ import { wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { buildInfo, configText, flags, runtimeInfo } from './status.ts';
 import { agentPool, targetsJson } from './targets.ts';
-import { storeStatus } from './tsdb-status.ts';
+import { countBytes, storeStatus } from './tsdb-status.ts';
 
 /** The most lines that each list of the store's status may have. Source: Prometheus web/api/v1. */
 const maxCounted = 10_000;
@@ -62,8 +63,10 @@ export const tsdb: Handler = async (call, deps) => {
   if (limit > maxCounted) throw new ApiError('bad_data', `limit must not exceed ${maxCounted}`);
   const now = deps.clock.now();
   const from = now - deps.settings.lookbackDelta;
-  const answer = await deps.runner.series([], from, now, runRequest(call));
-  await sendSuccess(req, res, [JSON.stringify(storeStatus(answer.result, from, now, limit))], answer);
+  const answer = await deps.runner.series([], from, now, runRequest(call), 0, countBytes);
+  const range = { minTime: from, maxTime: now, limit };
+  const status = await storeStatus(new Pace(call.signal), answer.result, range);
+  await sendSuccess(req, res, [JSON.stringify(status)], answer);
 };
 
 /**

@@ -1,3 +1,5 @@
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import type { Pacing } from '../../base/turns/turns.ts';
 import type { LabelList } from '../../promql/index.ts';
 
 interface Counted {
@@ -5,45 +7,64 @@ interface Counted {
   readonly value: number;
 }
 
-/** `/api/v1/status/tsdb` from the labels of all series: the most frequent metrics, labels and pairs. Pure. */
-export function storeStatus(series: LabelList, minTime: number, maxTime: number, limit: number): object {
+/** For pacing: counting one label, and one comparison, cost as much as this many samples. */
+const [labelWork, compareWork] = [30, 20];
+
+/**
+ * Memory of the counts for each series: most of its labels have values that other series have too, and a few are its
+ * own. Bytes.
+ */
+export const countBytes = 400;
+
+/** `/api/v1/status/tsdb` from the labels of all series: the most frequent metrics, labels and pairs. */
+export async function storeStatus(
+  pacing: Pacing,
+  series: LabelList,
+  { minTime, maxTime, limit }: { readonly minTime: number; readonly maxTime: number; readonly limit: number },
+): Promise<object> {
   const metrics = new Map<string, number>();
-  const pairs = new Map<string, number>();
-  const valuesOf = new Map<string, Set<string>>();
-  for (const labels of series) {
-    for (const [name, value] of labels) {
-      if (name === '__name__') add(metrics, value, 1);
-      add(pairs, `${name}=${value}`, 1);
-      let values = valuesOf.get(name);
-      if (values === undefined) valuesOf.set(name, (values = new Set()));
-      values.add(value);
+  /** How many series have each value, by label. */
+  const labels = new Map<string, Map<string, number>>();
+  for (const own of series) {
+    for (const [name, value] of own) {
+      if (name === '__name__') add(metrics, value);
+      let values = labels.get(name);
+      if (values === undefined) labels.set(name, (values = new Map()));
+      add(values, value);
     }
+    if (pacing.spend(own.length * labelWork)) await pacing.turn();
   }
-  const sizes = [...valuesOf].map(([name, values]) => {
+  const pairs: Counted[] = [];
+  const sizes: Counted[] = [];
+  for (const [name, values] of labels) {
     let bytes = 0;
-    for (const value of values) bytes += Buffer.byteLength(value);
-    return [name, bytes] as const;
-  });
+    for (const [value, count] of values) {
+      bytes += Buffer.byteLength(value);
+      pairs.push({ name: `${name}=${value}`, value: count });
+      if (pacing.spend(labelWork)) await pacing.turn();
+    }
+    sizes.push({ name, value: bytes });
+  }
+  const top = async (counts: readonly Counted[]): Promise<Counted[]> =>
+    (await sortInTurns(pacing, counts, byCount, compareWork)).slice(0, limit);
   return {
     // The number of chunks that an agent keeps for a series is not known here: each series counts as one open chunk.
-    headStats: { numSeries: series.length, numLabelPairs: pairs.size, chunkCount: series.length, minTime, maxTime },
-    seriesCountByMetricName: top(metrics, limit),
-    labelValueCountByLabelName: top(
-      [...valuesOf].map(([name, values]) => [name, values.size]),
-      limit,
-    ),
-    memoryInBytesByLabelName: top(sizes, limit),
-    seriesCountByLabelValuePair: top(pairs, limit),
+    headStats: { numSeries: series.length, numLabelPairs: pairs.length, chunkCount: series.length, minTime, maxTime },
+    seriesCountByMetricName: await top(countedOf(metrics)),
+    labelValueCountByLabelName: await top([...labels].map(([name, values]) => ({ name, value: values.size }))),
+    memoryInBytesByLabelName: await top(sizes),
+    seriesCountByLabelValuePair: await top(pairs),
   };
 }
 
-function add(counts: Map<string, number>, key: string, by: number): void {
-  counts.set(key, (counts.get(key) ?? 0) + by);
+function add(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function top(counts: Iterable<readonly [string, number]>, limit: number): Counted[] {
-  return [...counts]
-    .sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1))
-    .slice(0, limit)
-    .map(([name, value]) => ({ name, value }));
+function countedOf(counts: ReadonlyMap<string, number>): Counted[] {
+  return [...counts].map(([name, value]) => ({ name, value }));
+}
+
+function byCount(a: Counted, b: Counted): number {
+  return b.value - a.value || (a.name < b.name ? -1 : 1);
 }

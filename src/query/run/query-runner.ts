@@ -145,7 +145,7 @@ export class QueryRunner {
 
   /**
    * Labels of the series that match any of the sets (none: all) in the time range, sorted; with a limit, at least the
-   * first `limit` of them.
+   * first `limit` of them. `answerBytes`: as in `select`, for each series.
    */
   async series(
     sets: readonly (readonly Matcher[])[],
@@ -153,8 +153,10 @@ export class QueryRunner {
     endMs: number,
     request: RunRequest,
     limit = 0,
+    answerBytes = 0,
   ): Promise<Answered<LabelList>> {
-    const answer = await this.#list({ kind: 'series', label: null, sets, startMs, endMs, limit }, request);
+    const question = { kind: 'series', label: null, sets, startMs, endMs, limit } as const;
+    const answer = await this.#list(question, request, answerBytes);
     return { ...answer, result: answer.result.series };
   }
 
@@ -172,13 +174,14 @@ export class QueryRunner {
     return { ...answer, result: answer.result.texts };
   }
 
-  #list(question: IndexQuestion, request: RunRequest): Promise<Answered<IndexLists>> {
+  #list(question: IndexQuestion, request: RunRequest, answerBytes = 0): Promise<Answered<IndexLists>> {
     const sets = question.sets.length > 0 ? question.sets : [[]];
     const { startMs: mint, endMs: maxt } = question;
     const reads = sets.map((matchers) => ({ matchers, mint, maxt }));
     const evaluate: Evaluate<IndexLists> = async ({ source, maxSeries = Infinity }) => {
       const lists = await source.list({ ...question, sets });
       if (lists.series.length > maxSeries) throw tooManySeries(lists.series.length, maxSeries);
+      takeMemory(source.memory, lists.series.length * answerBytes);
       return lists;
     };
     return this.#run(request, evaluate, () => this.#departures.of(() => reads), this.#lists);
@@ -237,13 +240,16 @@ export class QueryRunner {
     reads: readonly QueryRead[] = [],
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
-    return this.#within(request, async ({ signal, remainingMs, limits: { agentTimeoutMs } }) => {
+    return this.#within(request, async (running) => {
+      const { signal, remainingMs, limits } = running;
       // No long-term store has the data that the agents are asked for here.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
       const rest = { warnings: [], infos: [], departed, pushdown };
       if (asker === undefined) return { ...rest, result: [], lost: withDeparted(new Map(), departed) };
-      const options = { agents: directory.agents(), asker, clock, agentTimeoutMs, signal, remainingMs };
+      const { agentTimeoutMs } = limits;
+      const time = { clock, agentTimeoutMs, signal, remainingMs };
+      const options = { agents: directory.agents(), asker, memory: running.openMemory(), ...time };
       const { answers, lost } = await askAgents(question, options, read);
       return { ...rest, result: answers, lost: withDeparted(lost, departed) };
     });

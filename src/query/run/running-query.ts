@@ -1,5 +1,5 @@
 import { LinkedAbort } from '../../base/linked-abort.ts';
-import type { MemoryLease } from '../../base/memory-pool.ts';
+import type { MemoryLease, MemoryPart } from '../../base/memory-pool.ts';
 import type { TurnTaking } from '../../base/turns/turns.ts';
 import type { Distribution, QueryOptions, SeriesSource } from '../../promql/index.ts';
 import type { LostNode } from '../fanout/failure.ts';
@@ -89,6 +89,11 @@ export class RunningQuery {
   /** The rest of the query's time. Units: ms. */
   get remainingMs(): number {
     return this.#options.deadline - this.#options.runner.clock.monotonic();
+  }
+
+  /** Memory of a result that is made without `evaluate`. */
+  openMemory(): MemoryPart {
+    return this.#options.lease.part();
   }
 
   /**
