@@ -1,4 +1,7 @@
-/** A binary heap: `pop` removes the element that `before` puts first. Equal elements come in any order. */
+/**
+ * A binary heap: `pop` removes the element that `before` puts first. Equal elements come in any order.
+ * Assumptions: what `before` compares does not change while an element is in the heap.
+ */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #before: (a: T, b: T) => boolean;

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { lowPriority, WorkQueue } from './work-queue.ts';
@@ -92,6 +93,140 @@ test('a delayed key wakes the worker that waits for it', async () => {
   expect(got).toBeUndefined();
   await clock.advance(1);
   expect(got).toMatchObject({ key: 'a' });
+});
+
+test('a delayed key wakes at its time, although an event moved another delayed key forward', async () => {
+  const hourMs = 3_600_000;
+  for (const key of ['a', 'b', 'c']) queue.add(key, { afterMs: hourMs });
+  queue.add('b');
+  await queue.take();
+  queue.add('b', { afterMs: hourMs });
+  queue.done('b');
+  const done = work();
+  queue.add('soon', { afterMs: 1_000 });
+  await clock.advance(1_000);
+  expect(done).toEqual(['soon']);
+});
+
+test('an event of a ready key of low priority brings it to the front of several', async () => {
+  for (const key of ['a', 'b', 'c']) queue.add(key, { priority: lowPriority });
+  queue.add('b');
+  const done = work();
+  await clock.advance(0);
+  expect(done).toEqual(['b', 'a', 'c']);
+});
+
+interface Add {
+  key: string;
+  afterMs: number;
+  priority: number;
+}
+
+/** What the guarantees of the queue say about one worker, whose work ends when the test says so. */
+class Model {
+  readonly log: string[] = [];
+  readonly #waiting = new Map<
+    string,
+    { key: string; priority: number; order: number; readyAt: number; since: number }
+  >();
+  #running: string | undefined;
+  #orders = 0;
+  #now = 0;
+
+  add({ key, afterMs, priority }: Add): void {
+    const known = this.#waiting.get(key);
+    if (known && known.priority >= priority && known.readyAt <= this.#now + afterMs) return;
+    const readyAt = Math.min(known?.readyAt ?? Infinity, this.#now + afterMs);
+    this.#waiting.set(key, {
+      key,
+      priority: Math.max(known?.priority ?? -Infinity, priority),
+      order: known?.order ?? this.#orders++,
+      readyAt,
+      since: Math.max(readyAt, this.#now),
+    });
+    this.#hand();
+  }
+
+  done(): void {
+    const again = this.#waiting.get(this.#running ?? '');
+    if (again) again.since = Math.max(again.since, this.#now);
+    this.#running = undefined;
+    this.#hand();
+  }
+
+  pass(ms: number): void {
+    const end = this.#now + ms;
+    const times = [...this.#waiting.values()].map(({ readyAt }) => readyAt).filter((at) => at > this.#now && at <= end);
+    for (const at of [...times.toSorted((a, b) => a - b), end]) {
+      this.#now = at;
+      this.#hand();
+    }
+  }
+
+  #hand(): void {
+    const ready = [...this.#waiting.values()].filter(({ readyAt }) => readyAt <= this.#now);
+    if (this.#running !== undefined || ready.length === 0) return;
+    const patient = ready.filter(({ priority }) => priority < 0).toSorted((a, b) => a.since - b.since)[0];
+    const turn = this.log.length % 4 === 3 && patient && this.#now - patient.since > 10_000;
+    const { key } = turn ? patient : ready.toSorted((a, b) => b.priority - a.priority || a.order - b.order)[0]!;
+    this.#running = key;
+    this.#waiting.delete(key);
+    this.log.push(`${key} at ${this.#now}`);
+  }
+}
+
+test('every key is handed out at its time and in its order, whatever else is added, delayed and moved forward', async () => {
+  // Whole seconds, and a millisecond between two steps: no two keys become ready at the same time.
+  const seconds = fc.constantFrom(0, 0, 1_000, 5_000, 60_000, 600_000);
+  const add = fc.record({
+    key: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'),
+    afterMs: seconds,
+    priority: fc.constantFrom(lowPriority, 0, 0, 1),
+  });
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.record({ add }) },
+    { weight: 2, arbitrary: fc.constant({ done: true as const }) },
+    { weight: 1, arbitrary: fc.record({ passMs: seconds }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
+      clock = new FakeClock();
+      queue = new WorkQueue('test', clock);
+      const model = new Model();
+      const log: string[] = [];
+      let finish = (): void => {};
+      void (async () => {
+        for (let item = await queue.take(); item; item = await queue.take()) {
+          log.push(`${item.key} at ${clock.monotonic()}`);
+          await new Promise<void>((resolve) => (finish = resolve));
+          queue.done(item.key);
+        }
+      })();
+      const pass = async (ms: number): Promise<void> => {
+        model.pass(ms);
+        await clock.advance(ms);
+      };
+      const done = async (): Promise<void> => {
+        model.done();
+        finish();
+        await pass(1);
+      };
+      for (const one of steps) {
+        if ('add' in one) {
+          model.add(one.add);
+          queue.add(one.add.key, one.add);
+          await pass(1);
+        } else if ('done' in one) await done();
+        else await pass(one.passMs + 1);
+      }
+      await pass(600_000);
+      for (let i = 0; i < 9; i++) await done();
+      expect(log).toEqual(model.log);
+      expect(queue.size + queue.active).toBe(0);
+      queue.stop();
+    }),
+    { numRuns: 100 },
+  );
 });
 
 test('a delay that is requested during work counts from the request', async () => {

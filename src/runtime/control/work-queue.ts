@@ -19,24 +19,19 @@ export interface AddOptions {
   reason?: string | undefined;
 }
 
+/** A waiting key. What the heaps compare never changes: a change of the key makes a new entry, and the old is stale. */
 interface Entry {
-  key: string;
-  priority: number;
-  reason: string;
+  readonly key: string;
+  readonly priority: number;
+  readonly reason: string;
   /** Order among equals: first come, first served. */
-  order: number;
+  readonly order: number;
   /** Monotonic ms. */
-  readyAt: number;
+  readonly readyAt: number;
   /** Since when it has been ready. */
-  waitingSince: number;
-  /** Grows when the entry moves between the heaps; copies with an older number are stale. */
-  version: number;
+  readonly waitingSince: number;
   /** The entry is in the ready heap, so it counts in the depth of the queue. */
   ready: boolean;
-}
-interface Slot {
-  entry: Entry;
-  version: number;
 }
 
 export interface WorkItem {
@@ -63,12 +58,12 @@ export class WorkQueue {
   readonly #labels: { name: string; controller: string };
   readonly #entries = new Map<string, Entry>();
   readonly #running = new Map<string, number>();
-  readonly #ready = new Heap<Slot>(
-    ({ entry: a }, { entry: b }) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
+  readonly #ready = new Heap<Entry>(
+    (a, b) => a.priority > b.priority || (a.priority === b.priority && a.order < b.order),
   );
-  readonly #delayed = new Heap<Slot>(({ entry: a }, { entry: b }) => a.readyAt < b.readyAt);
+  readonly #delayed = new Heap<Entry>((a, b) => a.readyAt < b.readyAt);
   /** The ready entries of low priority, ordered by how long they have waited. They are in `#ready`, too. */
-  readonly #patient = new Heap<Slot>(({ entry: a }, { entry: b }) => a.waitingSince < b.waitingSince);
+  readonly #patient = new Heap<Entry>((a, b) => a.waitingSince < b.waitingSince);
   readonly #takers: ((item: WorkItem | undefined) => void)[] = [];
   #cancelTimer: (() => void) | undefined;
   #timerAt = Infinity;
@@ -111,25 +106,17 @@ export class WorkQueue {
       if (!known.ready && known.readyAt <= now) this.#ripen();
       return;
     }
-    const entry: Entry = known ?? {
+    if (known) this.#setReady(known, false);
+    const earliest = Math.min(known?.readyAt ?? Infinity, readyAt);
+    this.#place({
       key,
-      priority,
-      reason: options.reason ?? 'add',
-      order: this.#orders++,
-      readyAt,
-      waitingSince: now,
-      version: 0,
+      priority: Math.max(known?.priority ?? -Infinity, priority),
+      reason: known?.reason ?? options.reason ?? 'add',
+      order: known?.order ?? this.#orders++,
+      readyAt: earliest,
+      waitingSince: Math.max(earliest, now),
       ready: false,
-    };
-    if (known) {
-      this.#setReady(known, false);
-      known.priority = Math.max(known.priority, priority);
-      known.readyAt = Math.min(known.readyAt, readyAt);
-      known.version++;
-    }
-    this.#entries.set(key, entry);
-    entry.waitingSince = Math.max(entry.readyAt, now);
-    this.#place(entry, now);
+    });
     this.#dispatch();
   }
 
@@ -157,11 +144,7 @@ export class WorkQueue {
     const now = this.#clock.monotonic();
     this.#metrics?.queueWork.observe(this.#labels, (now - since) / 1000);
     const again = this.#entries.get(key);
-    if (again) {
-      again.waitingSince = Math.max(again.readyAt, now);
-      again.version++;
-      this.#place(again, now);
-    }
+    if (again) this.#place({ ...again, waitingSince: Math.max(again.readyAt, now) });
     this.#dispatch();
   }
 
@@ -196,23 +179,23 @@ export class WorkQueue {
     this.#metrics?.queueLongest.set(this.#labels, Math.max(0, ...ages));
   }
 
-  /** Puts an entry into its heap. An entry whose key is running waits outside both heaps for `done`. */
-  #place(entry: Entry, now: number): void {
+  /** Makes the entry that of its key, in its heap. While the key is running, it waits outside both heaps for `done`. */
+  #place(entry: Entry): void {
+    this.#entries.set(entry.key, entry);
     if (this.#running.has(entry.key)) return;
-    const slot = { entry, version: entry.version };
-    if (entry.readyAt <= now) this.#pushReady(slot);
+    if (entry.readyAt <= this.#clock.monotonic()) this.#pushReady(entry);
     else {
-      // Keys that are moved forward repeatedly would pile up stale copies.
-      if (this.#delayed.size > 2 * this.#entries.size + 64) this.#delayed.keep((s) => this.#alive(s));
-      this.#delayed.push(slot);
+      // Keys that are moved forward repeatedly would pile up stale entries.
+      if (this.#delayed.size > 2 * this.#entries.size + 64) this.#delayed.keep((e) => this.#alive(e));
+      this.#delayed.push(entry);
       this.#arm();
     }
   }
 
-  #pushReady(slot: Slot): void {
-    this.#ready.push(slot);
-    if (slot.entry.priority < 0) this.#patient.push(slot);
-    this.#setReady(slot.entry, true);
+  #pushReady(entry: Entry): void {
+    this.#ready.push(entry);
+    if (entry.priority < 0) this.#patient.push(entry);
+    this.#setReady(entry, true);
   }
 
   #dispatch(): void {
@@ -224,9 +207,8 @@ export class WorkQueue {
   }
 
   #next(): WorkItem | undefined {
-    for (let slot = this.#popReady(); slot; slot = this.#popReady()) {
-      const { entry } = slot;
-      if (!this.#alive(slot)) continue;
+    for (let entry = this.#popReady(); entry; entry = this.#popReady()) {
+      if (!this.#alive(entry)) continue;
       this.#turns++;
       const now = this.#clock.monotonic();
       this.#setReady(entry, false);
@@ -244,18 +226,19 @@ export class WorkQueue {
   }
 
   /**
-   * The next slot, which may be stale. On every fourth turn, the slot of low priority that has waited longest, if it
+   * The next entry, which may be stale. On every fourth turn, the one of low priority that has waited longest, if it
    * has waited for too long.
    */
-  #popReady(): Slot | undefined {
+  #popReady(): Entry | undefined {
     while (this.#patient.size > 0 && !this.#alive(this.#patient.peek()!)) this.#patient.pop();
     const oldest = this.#patient.peek();
     const due = oldest && this.#turns % patientTurn === patientTurn - 1;
-    return due && this.#clock.monotonic() - oldest.entry.waitingSince > patienceMs ? oldest : this.#ready.pop();
+    return due && this.#clock.monotonic() - oldest.waitingSince > patienceMs ? oldest : this.#ready.pop();
   }
 
-  #alive(slot: Slot): boolean {
-    return slot.version === slot.entry.version && this.#entries.get(slot.entry.key) === slot.entry;
+  /** Whether it is still the entry of its key. */
+  #alive(entry: Entry): boolean {
+    return this.#entries.get(entry.key) === entry;
   }
 
   #setReady(entry: Entry, ready: boolean): void {
@@ -267,9 +250,9 @@ export class WorkQueue {
 
   #arm(): void {
     const next = this.#delayed.peek();
-    if (!next || next.entry.readyAt >= this.#timerAt) return;
+    if (!next || next.readyAt >= this.#timerAt) return;
     this.#cancelTimer?.();
-    this.#timerAt = next.entry.readyAt;
+    this.#timerAt = next.readyAt;
     // Timers beyond 2^31 ms fire immediately; a timer that fires early is set again.
     const ms = Math.min(Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic())), 2 ** 31 - 1);
     this.#cancelTimer = this.#clock.setTimeout(() => this.#ripen(), ms);
@@ -278,12 +261,9 @@ export class WorkQueue {
   #ripen(): void {
     this.#timerAt = Infinity;
     const now = this.#clock.monotonic();
-    for (let slot = this.#delayed.peek(); slot && slot.entry.readyAt <= now; slot = this.#delayed.peek()) {
+    for (let entry = this.#delayed.peek(); entry && entry.readyAt <= now; entry = this.#delayed.peek()) {
       this.#delayed.pop();
-      const { entry } = slot;
-      if (!this.#alive(slot) || this.#running.has(entry.key)) continue;
-      entry.version++;
-      this.#pushReady({ entry, version: entry.version });
+      if (this.#alive(entry)) this.#pushReady(entry);
     }
     this.#arm();
     this.#dispatch();
