@@ -81,7 +81,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   }
 
   wrote(object: T): void {
-    this.#store.wrote(this.#transform(object));
+    this.#store.wrote(this.keep(object));
     this.#options.onWrote?.();
   }
 
@@ -96,21 +96,21 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   }
 
   replace(items: readonly KubeObject[]): void {
-    const missed = this.#store.replace(items.map((item) => this.#transform(item)));
+    const missed = this.#store.replace(items);
     if (missed > 0) this.#options.onMissed?.(missed);
     this.#synced = true;
     for (const resolve of this.#whenSynced.splice(0)) resolve();
   }
 
   upsert(object: KubeObject): void {
-    this.#store.upsert(this.#transform(object));
+    this.#store.upsert(object);
   }
 
   remove(object: KubeObject): void {
-    this.#store.remove(this.#transform(object));
+    this.#store.remove(object);
   }
 
-  #transform(object: KubeObject): KubeObject {
+  keep(object: KubeObject): KubeObject {
     const transform = this.#options.transform ?? this.source.transform?.apply;
     if (!transform) return object;
     try {

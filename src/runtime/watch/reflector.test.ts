@@ -1,12 +1,14 @@
-import type { KubeObject } from '../../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { OperatorError } from '../../base/errors.ts';
 import { createLogger } from '../../base/logger.ts';
-import { coreResources } from '../../kube/index.ts';
+import { coreResources, type ListOptions, type TypedObject } from '../../kube/index.ts';
 import {
   busy,
   expired,
   FakeApiServer,
   StatusError,
   type FakeApiServerOptions,
+  type SeenRequest,
 } from '../../testing/fake-api-server/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
@@ -28,6 +30,10 @@ let cache: SharedCache;
 let informer: Informer;
 let events: string[];
 let missed: number;
+/** How many objects each answer to a list held. */
+let answered: number[];
+/** Of how many objects a list is beyond the size cap. */
+let cap: number;
 /** The log lines of level warn and error. */
 let warned: string[];
 
@@ -40,6 +46,15 @@ async function begin(
   clock = new FakeClock();
   stop = new AbortController();
   const client = server.client(clock);
+  answered = [];
+  cap = Infinity;
+  const list = client.list.bind(client);
+  client.list = async <T extends TypedObject>(resource: ResourceRef, asked?: ListOptions) => {
+    const page = await list<T>(resource, asked);
+    if (page.items.length > cap) throw new OperatorError('ERR_TOO_LARGE', 'the answer is too large');
+    answered.push(page.items.length);
+    return page;
+  };
   warned = [];
   const logger = createLogger({ level: 'warn', write: (line) => void warned.push(line) });
   cache = new SharedCache({ client, clock, logger, random, streamingList, freeze: true });
@@ -385,15 +400,45 @@ test('an expired continue token starts the list over', async () => {
   expect(informer.list()).toHaveLength(501);
 });
 
+test.each([
+  ['asks for pages', false],
+  ['asked for a stream, which the server refused', true],
+])('no answer to a list holds more than a page if the source %s', async (_what, ask) => {
+  await begin({ streamingList: false }, ask);
+  for (let i = 0; i < 1_200; i++) put(`c${i}`);
+  cache.start(stop.signal);
+  await watchesAgain();
+  expect(informer.list()).toHaveLength(1_200);
+  expect(answered).toEqual([500, 500, 200]);
+});
+
+test('a selection is listed from the cache of the server, and in pages once that answer was too large', async () => {
+  await begin();
+  for (let i = 0; i < 501; i++) put(`c${i}`);
+  const selection = cache.informer({ resource: configMaps, labelSelector: 'x!=y' });
+  cap = 200;
+  cache.start(stop.signal);
+  const asked = (): unknown[] =>
+    server
+      .seen(({ verb, query }) => verb === 'list' && query.has('labelSelector'))
+      .map(({ query }) => query.get('resourceVersion') ?? `${query.get('limit')} objects`);
+  await passUntil(() => selection.synced && informer.synced, 'the lists');
+  expect(asked().slice(0, 3)).toEqual(['0', '500 objects', '125 objects']);
+  expect(Math.max(...answered)).toBeLessThanOrEqual(125);
+  expect(selection.list()).toHaveLength(501);
+});
+
 test('"too large resource version" leads to a list from storage', async () => {
   await begin();
+  const selection = cache.informer({ resource: configMaps, labelSelector: 'x!=y' });
+  const ofSelection = (r: SeenRequest): boolean => r.verb === 'list' && r.query.has('labelSelector');
   const error = new StatusError(504, 'Timeout', 'Too large resource version: 99, current: 98', {
     causes: [{ reason: 'ResourceVersionTooLarge' }],
   });
-  server.script({ verb: 'list' }, { do: 'fail', error });
+  server.script(ofSelection, { do: 'fail', error });
   cache.start(stop.signal);
-  await watchesAgain();
-  expect(server.seen({ verb: 'list' }).map((r) => r.query.get('resourceVersion'))).toEqual(['0', null]);
+  await passUntil(() => selection.synced, 'the list');
+  expect(server.seen(ofSelection).map((r) => r.query.get('resourceVersion'))).toEqual(['0', null]);
 });
 
 test('two controllers of one kind share one watch; two namespaces are independent', async () => {

@@ -14,10 +14,19 @@ import {
 import { watchBackoff } from '../backoff.ts';
 import type { ReflectorHooks } from '../metrics.ts';
 import type { Source } from '../types.ts';
-import { initialWatchState, stepWatch, type FailureKind, type WatchEffect, type WatchInput } from './watch-state.ts';
+import {
+  initialWatchState,
+  stepWatch,
+  type FailureKind,
+  type Watched,
+  type WatchEffect,
+  type WatchInput,
+} from './watch-state.ts';
 
-/** Receives the reflector's results, in order. */
+/** Receives the reflector's results, in order: objects that `keep` returned. */
 export interface ReflectorSink {
+  /** Reduces an object to what is kept of it; called once for each, when it arrives. */
+  keep(object: KubeObject): KubeObject;
   replace(items: readonly KubeObject[]): void;
   upsert(object: KubeObject): void;
   remove(object: KubeObject): void;
@@ -42,7 +51,7 @@ export interface ReflectorOptions {
   /** In [0, 1). Default Math.random. */
   random?: () => number;
   pageSize?: number;
-  /** Request the first list as a stream; falls back to pages when the server refuses. Default true. */
+  /** Request the first list as a stream; falls back to a plain list when the server refuses. Default true. */
   streamingList?: boolean;
   hooks?: ReflectorHooks;
 }
@@ -59,8 +68,10 @@ const missingWaitMs = 5_000;
 /**
  * Keeps a sink equal to one resource of the API server.
  *
- * Flow: list (streamed or in pages) → replace → watch from the list's version → upserts and removals; on a failure
- * wait, then resume from the last version seen; on 410 list again.
+ * Flow: list → replace → watch from the list's version → upserts and removals; on a failure wait, then resume from the
+ * last version seen; on 410 list again. The first list is streamed where the server does that. Elsewhere a source with a
+ * selector is listed from the server's cache, and every other one in pages from storage: Kubernetes 1.29 to 1.31 and
+ * 1.33 stream no list by default, and from their cache a large cluster would come in one answer beyond the size cap.
  * Guarantees: never gives up, and ends only by its signal; logs every failure; makes at most one request at a time;
  * bounds the request rate by the back-off and honours Retry-After.
  * Assumptions: `sink` methods do not throw.
@@ -83,11 +94,14 @@ export class Reflector {
 
   /** Resolves when the signal aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { resource } = this.#options.source;
-    let state = initialWatchState({ streamingList: this.#options.streamingList });
+    const { source, sink, streamingList, pageSize } = this.#options;
+    const { apiVersion, kind } = source.resource;
+    const watched: Watched = { apiVersion, kind, keep: (object) => sink.keep(object) };
+    const selective = source.labelSelector !== undefined || source.fieldSelector !== undefined;
+    let state = initialWatchState({ streamingList, selective, pageSize });
     let input: WatchInput = { type: 'proceed' };
     const step = (next: WatchInput): readonly WatchEffect[] => {
-      const result = stepWatch(state, next, resource);
+      const result = stepWatch(state, next, watched);
       state = result.state;
       return result.effects;
     };
@@ -136,14 +150,14 @@ export class Reflector {
   }
 
   async #list(effect: Extract<WatchEffect, { do: 'list' }>, signal: AbortSignal): Promise<WatchInput> {
-    const { client, source, pageSize, hooks, clock } = this.#options;
+    const { client, source, hooks, clock } = this.#options;
     try {
       const page = await client.list(source.resource, {
         ...scope(source),
         metadataOnly: source.metadataOnly,
         // A continue token carries its own version.
         resourceVersion: effect.next === undefined ? effect.resourceVersion || undefined : undefined,
-        limit: pageSize,
+        limit: effect.limit,
         continue: effect.next,
         signal,
         retry: false,
@@ -263,7 +277,9 @@ export class Reflector {
         ? 'too-large-rv'
         : isInvalid(error)
           ? 'rejected'
-          : 'other';
+          : verb === 'list' && isOperatorError(error, 'ERR_TOO_LARGE')
+            ? 'too-large'
+            : 'other';
     const text = isOperatorError(error) ? errorText(error) : `${verb}: ${errorText(error)}`;
     return this.#failure(kind, text, retryAfterMs(error), quiet);
   }

@@ -2,6 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { initialWatchState, stepWatch, type WatchEffect, type WatchInput, type WatchState } from './watch-state.ts';
 
 const kind = { apiVersion: 'v1', kind: 'ConfigMap' };
+const watched = { ...kind, keep: (whole: KubeObject): KubeObject => whole };
 const object = (name: string, resourceVersion: string): KubeObject => ({
   ...kind,
   metadata: { name, resourceVersion },
@@ -21,10 +22,14 @@ const failed = (over: Partial<Extract<WatchInput, { type: 'failed' }>> = {}): Wa
 });
 
 /** Steps through the inputs from the initial state. Returns the last state, and the effects of the last input. */
-function run(inputs: WatchInput[], streamingList = false): { state: WatchState; effects: readonly WatchEffect[] } {
-  let state = initialWatchState({ streamingList });
+function run(
+  inputs: WatchInput[],
+  streamingList = false,
+  selective = false,
+): { state: WatchState; effects: readonly WatchEffect[] } {
+  let state = initialWatchState({ streamingList, selective, pageSize: 500 });
   let effects: readonly WatchEffect[] = [];
-  for (const input of inputs) ({ state, effects } = stepWatch(state, input, kind));
+  for (const input of inputs) ({ state, effects } = stepWatch(state, input, watched));
   return { state, effects };
 }
 const proceed: WatchInput = { type: 'proceed' };
@@ -38,10 +43,10 @@ const listed: WatchInput[] = [proceed, page([object('a', '5')], '10')];
 
 test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
   [
-    'starts with a list from the cache of the server',
+    'starts with a page from storage',
     [proceed],
     false,
-    [{ do: 'list', resourceVersion: '0', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'starts with a streaming list if that is enabled',
@@ -53,7 +58,7 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     'requests the next page',
     [proceed, page([], '10', 'tok')],
     false,
-    [{ do: 'list', resourceVersion: '', next: 'tok' }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: 'tok' }],
   ],
   [
     'replaces the objects after the last page and watches from the version of the list',
@@ -74,13 +79,13 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     'falls back to pages when the server refuses to stream',
     [proceed, failed({ kind: 'rejected' }), proceed],
     true,
-    [{ do: 'list', resourceVersion: '0', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'falls back to pages when the server ignores the request to stream and sends a plain bookmark',
     [proceed, bookmark('12'), failed({ kind: 'rejected' }), proceed],
     true,
-    [{ do: 'list', resourceVersion: '0', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'resumes from the last bookmark after a reconnect',
@@ -98,13 +103,13 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     'lists from storage after an expired version',
     [...listed, failed({ kind: 'expired' }), proceed],
     false,
-    [{ do: 'list', resourceVersion: '', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'lists from storage when the server lags behind our version',
     [...listed, failed({ kind: 'too-large-rv' }), proceed],
     false,
-    [{ do: 'list', resourceVersion: '', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'continues without a wait after a first expiry',
@@ -122,7 +127,7 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
     'lists an absent kind again after the wait',
     [...listed, failed({ kind: 'absent' }), proceed],
     false,
-    [{ do: 'list', resourceVersion: '', next: undefined }],
+    [{ do: 'list', resourceVersion: '', limit: 500, next: undefined }],
   ],
   [
     'waits at least as long as the server requests',
@@ -175,12 +180,65 @@ test.each<[string, WatchInput]>([
 test('failures are counted, and the count restarts after two minutes without a failure', () => {
   const many = run([...listed, failed(), failed({ now: 1_000 }), failed({ now: 2_000 })]);
   expect(many.effects).toMatchObject([{ failures: 3 }]);
-  const failuresAt = (now: number) => stepWatch(many.state, failed({ now }), kind).effects;
+  const failuresAt = (now: number) => stepWatch(many.state, failed({ now }), watched).effects;
   expect(failuresAt(122_000)).toMatchObject([{ failures: 4 }]);
   expect(failuresAt(122_001)).toMatchObject([{ failures: 1 }]);
 });
 
 test('an interrupted list starts over', () => {
   const { effects } = run([proceed, page([object('a', '1')], '10', 'tok'), failed(), proceed]);
-  expect(effects).toEqual([{ do: 'list', resourceVersion: '0', next: undefined }]);
+  expect(effects).toEqual([{ do: 'list', resourceVersion: '', limit: 500, next: undefined }]);
+});
+
+test.each<[string, WatchInput[], WatchEffect]>([
+  ['begins in the cache of the server', [proceed], { do: 'list', resourceVersion: '0', limit: 500, next: undefined }],
+  [
+    'is read from storage after an expired version',
+    [...listed, failed({ kind: 'expired' }), proceed],
+    { do: 'list', resourceVersion: '', limit: 500, next: undefined },
+  ],
+  [
+    'is read in pages from storage after an answer that was too large',
+    [proceed, failed({ kind: 'too-large' }), proceed],
+    { do: 'list', resourceVersion: '', limit: 500, next: undefined },
+  ],
+])('a list with a selector %s', (_what, inputs, effect) => {
+  expect(run(inputs, false, true).effects).toEqual([effect]);
+});
+
+test('pages that are too large become smaller, down to one object, with a back-off', () => {
+  const inputs: WatchInput[] = [proceed];
+  const limits: unknown[] = [];
+  for (let i = 0; i < 6; i++) {
+    const tooLarge = failed({ kind: 'too-large' });
+    expect(run([...inputs, tooLarge]).effects).toEqual([{ do: 'wait', failures: i + 1, atLeastMs: 0 }]);
+    inputs.push(tooLarge, proceed);
+    limits.push(...run(inputs).effects.map((effect) => effect.do === 'list' && effect.limit));
+  }
+  expect(limits).toEqual([125, 31, 7, 1, 1, 1]);
+  const last = run([...inputs, page([object('a', '1')], '10', 'tok')]);
+  expect(last.effects).toEqual([{ do: 'list', resourceVersion: '', limit: 1, next: 'tok' }]);
+});
+
+test.each<[string, WatchInput[], boolean]>([
+  ['the pages of a list', [proceed, page([object('a', '1')], '10', 'tok'), page([object('b', '2')], '10')], false],
+  [
+    'a streamed list',
+    [proceed, frame('ADDED', object('a', '1')), frame('ADDED', object('b', '2')), bookmark('12', true)],
+    true,
+  ],
+])('objects are reduced as they arrive, before %s is complete', (_what, inputs, streamingList) => {
+  const kept: unknown[] = [];
+  const keep = ({ metadata: { name = '', resourceVersion = '' } }: KubeObject): KubeObject => {
+    kept.push(name);
+    return object(`${name}, reduced`, resourceVersion);
+  };
+  let state = initialWatchState({ streamingList, selective: false, pageSize: 1 });
+  let effects: readonly WatchEffect[] = [];
+  const keptAfter = inputs.map((input) => {
+    ({ state, effects } = stepWatch(state, input, { ...kind, keep }));
+    return kept.length;
+  });
+  expect(keptAfter).toEqual(streamingList ? [0, 1, 2, 2] : [0, 1, 2]);
+  expect(effects[0]).toEqual({ do: 'replace', items: [object('a, reduced', '1'), object('b, reduced', '2')] });
 });

@@ -23,8 +23,13 @@ interface Common {
   failures: number;
   /** Monotonic ms of the latest failure. */
   failedAt: number;
-  /** The next list must be answered from storage, not from the server's cache, which may lag behind. */
-  consistent: boolean;
+  /**
+   * The next list is read from the server's storage, in pages. Otherwise it comes from the server's cache: in one
+   * answer, because the server then ignores the limit, and possibly from behind the version that we know.
+   */
+  fromStorage: boolean;
+  /** The most objects of one page. */
+  pageSize: number;
   /** Whether to ask for lists as streams (`sendInitialEvents`); `off` after the server has shown that it sends none. */
   streamingList: 'try' | 'off';
 }
@@ -37,6 +42,8 @@ export type FailureKind =
   | 'too-large-rv'
   /** The request itself was refused as invalid. */
   | 'rejected'
+  /** The answer to a list exceeds the size cap of an answer. */
+  | 'too-large'
   /** 404 of an optional kind. */
   | 'absent'
   /** Anything else: connection lost, silence, 401, 403, 404, 429, 5xx, unreadable frame. */
@@ -52,7 +59,7 @@ export type WatchInput =
   | { type: 'failed'; kind: FailureKind; retryAfterMs: number; now: number };
 
 export type WatchEffect =
-  | { do: 'list'; resourceVersion: string; next: string | undefined }
+  | { do: 'list'; resourceVersion: string; limit: number; next: string | undefined }
   | { do: 'watch'; resourceVersion: string; initialEvents: boolean }
   /** The complete set of objects. */
   | { do: 'replace'; items: readonly KubeObject[] }
@@ -70,9 +77,11 @@ export interface WatchStep {
   effects: readonly WatchEffect[];
 }
 
-export interface WatchedKind {
+export interface Watched {
   apiVersion: string;
   kind: string;
+  /** Reduces an object to what is kept of it, as soon as it arrives: an unfinished list holds no more than that. */
+  keep(object: KubeObject): KubeObject;
 }
 
 /** A watch that ends sooner than this, without a single frame, is a failure, not a server-side timeout. Units: ms. */
@@ -83,25 +92,36 @@ const absentWaitMs = 15_000;
 
 const initialEventsEnd = 'k8s.io/initial-events-end';
 
-export function initialWatchState(options: { streamingList: boolean }): WatchState {
+/**
+ * `selective`: the source has a selector, so its objects may be few among many. To select in storage, the server reads
+ * all objects of the kind, which is too much if a process on every node lists the pods of its node: such a source is
+ * listed from the server's cache. All objects of a kind may be too many for one answer, and for the memory of this
+ * process while it reads that: a source without a selector is listed from storage, in pages of `pageSize` objects.
+ */
+export function initialWatchState(options: {
+  streamingList: boolean;
+  selective: boolean;
+  pageSize: number;
+}): WatchState {
   return {
     phase: 'idle',
     failures: 0,
     failedAt: -Infinity,
-    consistent: false,
+    fromStorage: !options.selective,
+    pageSize: options.pageSize,
     streamingList: options.streamingList ? 'try' : 'off',
   };
 }
 
 /** Makes one transition. Pure, except that it fills the collected items of a list in place. */
-export function stepWatch(state: WatchState, input: WatchInput, kind: WatchedKind): WatchStep {
+export function stepWatch(state: WatchState, input: WatchInput, watched: Watched): WatchStep {
   switch (input.type) {
     case 'proceed':
       return proceed(state);
     case 'page':
-      return takePage(state, input);
+      return takePage(state, input, watched);
     case 'frame':
-      return takeFrame(state, input.frame, kind);
+      return takeFrame(state, input.frame, watched);
     case 'closed':
       if (state.phase === 'watching' && (input.frames > 0 || input.lastedMs >= veryShortMs)) {
         // Without a pause, a server that closes every stream after one frame would be polled in a tight loop.
@@ -128,34 +148,34 @@ function proceed(state: WatchState): WatchStep {
   return {
     state: { ...common(state), phase: 'paging', items: [], next: undefined },
     // "0" lets the server answer from its cache; "" makes it read from storage.
-    effects: [{ do: 'list', resourceVersion: state.consistent ? '' : '0', next: undefined }],
+    effects: [{ do: 'list', resourceVersion: state.fromStorage ? '' : '0', limit: state.pageSize, next: undefined }],
   };
 }
 
-function takePage(state: WatchState, page: Extract<WatchInput, { type: 'page' }>): WatchStep {
+function takePage(state: WatchState, page: Extract<WatchInput, { type: 'page' }>, { keep }: Watched): WatchStep {
   const items = state.phase === 'paging' ? state.items : [];
-  for (const item of page.items) items.push(item);
+  for (const item of page.items) items.push(keep(item));
   if (page.next !== undefined) {
     return {
       state: { ...common(state), phase: 'paging', items, next: page.next },
-      effects: [{ do: 'list', resourceVersion: '', next: page.next }],
+      effects: [{ do: 'list', resourceVersion: '', limit: state.pageSize, next: page.next }],
     };
   }
   return complete(state, items, page.resourceVersion, true);
 }
 
 function complete(state: WatchState, items: readonly KubeObject[], rv: string, openWatch: boolean): WatchStep {
-  const next: WatchState = { ...common(state), consistent: false, phase: 'watching', rv };
+  const next: WatchState = { ...common(state), phase: 'watching', rv };
   const effects: WatchEffect[] = [{ do: 'replace', items }];
   if (openWatch) effects.push({ do: 'watch', resourceVersion: rv, initialEvents: false });
   return { state: next, effects };
 }
 
-function takeFrame(state: WatchState, frame: { type: string; object: unknown }, kind: WatchedKind): WatchStep {
+function takeFrame(state: WatchState, frame: { type: string; object: unknown }, watched: Watched): WatchStep {
   if (frame.type === 'ERROR') return { state, effects: [errorFrame(frame.object)] };
   const object = frame.object as KubeObject;
   const rv = object.metadata?.resourceVersion;
-  if (object.kind !== kind.kind || object.apiVersion !== kind.apiVersion || !rv) {
+  if (object.kind !== watched.kind || object.apiVersion !== watched.apiVersion || !rv) {
     const found = `${String(object.apiVersion)} ${String(object.kind)}`;
     return abandon(state, `a ${frame.type} frame carries ${rv ? found : `${found} without a resourceVersion`}`);
   }
@@ -167,12 +187,12 @@ function takeFrame(state: WatchState, frame: { type: string; object: unknown }, 
   if (state.phase === 'streaming') {
     const key = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
     if (frame.type === 'DELETED') state.items.delete(key);
-    else state.items.set(key, object);
+    else state.items.set(key, watched.keep(object));
     return { state, effects: [] };
   }
   return {
     state: { ...common(state), phase: 'watching', rv },
-    effects: [frame.type === 'DELETED' ? { do: 'remove', object } : { do: 'upsert', object }],
+    effects: [{ do: frame.type === 'DELETED' ? 'remove' : 'upsert', object: watched.keep(object) }],
   };
 }
 
@@ -217,17 +237,22 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
     case 'too-large-rv': {
       // A first expiry is normal for a quiet or long-interrupted watch: list without a wait. Repeated ones back off.
       const soon: WatchEffect = { do: 'wait', failures: failures > 1 ? failures : 0, atLeastMs: failure.retryAfterMs };
-      return { state: { ...base, phase: 'idle', consistent: true }, effects: [soon] };
+      return { state: { ...base, phase: 'idle', fromStorage: true }, effects: [soon] };
     }
     case 'rejected':
       if (state.streamingList === 'try' && state.phase !== 'watching') {
         return { state: { ...base, phase: 'idle', streamingList: 'off' }, effects: [{ ...wait, failures: 0 }] };
       }
       return { state: { ...base, ...resting(state) }, effects: [{ ...wait, failures: Math.max(1, failures) }] };
+    case 'too-large': {
+      // If a page was too large, its objects are: the next ones hold a quarter as many.
+      const pageSize = state.fromStorage ? Math.max(1, Math.floor(state.pageSize / 4)) : state.pageSize;
+      return { state: { ...base, phase: 'idle', fromStorage: true, pageSize }, effects: [wait] };
+    }
     case 'absent':
       // Versions from before a kind was removed mean nothing after it returns: the next request is a list.
       return {
-        state: { ...common(state), phase: 'idle', consistent: true },
+        state: { ...common(state), phase: 'idle', fromStorage: true },
         effects: [
           { do: 'clear' },
           { do: 'wait', failures: 0, atLeastMs: Math.max(absentWaitMs, failure.retryAfterMs) },
@@ -244,6 +269,6 @@ function resting(state: WatchState): { phase: 'watching'; rv: string } | { phase
 }
 
 function common(state: WatchState): Common {
-  const { failures, failedAt, consistent, streamingList } = state;
-  return { failures, failedAt, consistent, streamingList };
+  const { failures, failedAt, fromStorage, pageSize, streamingList } = state;
+  return { failures, failedAt, fromStorage, pageSize, streamingList };
 }

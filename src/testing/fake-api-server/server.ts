@@ -292,7 +292,8 @@ export class FakeApiServer {
       if (version < this.#continueBefore)
         throw expired('The provided continue parameter is too old to display a consistent list result.');
     }
-    const limit = Number(query.get('limit') ?? 0);
+    // An answer from the cache of the server is whole, whatever the limit.
+    const limit = query.get('resourceVersion') === '0' ? 0 : Number(query.get('limit') ?? 0);
     const items = limit > 0 ? all.slice(from, from + limit) : all;
     const more = limit > 0 && from + limit < all.length;
     const metadata = { resourceVersion: String(version), ...(more ? { continue: `${version}:${from + limit}` } : {}) };
