@@ -1,13 +1,14 @@
-import type { KubeObject } from '../../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { sleep } from '../../base/clock.ts';
 import { coreResources } from '../../kube/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { StatusError } from '../../testing/fake-api-server/index.ts';
-import { TerminalError } from '../index.ts';
+import { TerminalError, type ControllerSpec } from '../index.ts';
 
-const { configMaps, leases } = coreResources;
+const { configMaps, leases, secrets } = coreResources;
 const source = { resource: configMaps };
 const configMap: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };
+const secret: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's', namespace: 'shop' } };
 const election = { namespace: 'svc-system', name: 'svc-controller', identity: 'me' };
 
 let harness: ControllerHarness;
@@ -150,6 +151,74 @@ test('caches that do not fill in two minutes end the manager with an error that 
     code: 'ERR_CACHE_SYNC',
     message: expect.stringMatching(/configmaps.*403 no right/) as unknown,
   });
+});
+
+test('a controller that is added later starts when its source can be read, however long that takes', async () => {
+  const log: string[] = [];
+  const spec = (name: string, resource: ResourceRef): ControllerSpec => ({
+    name,
+    for: { source: { resource } },
+    reconcile: () => Promise.resolve(void log.push(name)),
+  });
+  harness = await runController(spec('first', configMaps), [configMap, secret]);
+  await harness.passUntil(() => log.includes('first'), 'the first');
+  let forbidden = true;
+  harness.server.script(
+    ({ plural }) => forbidden && plural === 'secrets',
+    { do: 'fail', error: new StatusError(403, 'Forbidden', 'no right') },
+    Infinity,
+  );
+  harness.manager.addController(spec('of secrets', secrets));
+  harness.manager.addController(spec('added after it', configMaps));
+  for (let i = 0; i < 180; i++) await harness.clock.advance(1_000);
+  expect(log).toEqual(['first']);
+  forbidden = false;
+  for (let i = 0; i < 50; i++) await harness.clock.advance(1_000);
+  await harness.passUntil(() => log.length === 3, 'the late ones');
+  expect(log.toSorted()).toEqual(['added after it', 'first', 'of secrets']);
+  await harness.stop();
+});
+
+test.each([
+  ['while the first caches fill', false],
+  ['while another process leads', true],
+])('a controller that is added %s does not start before its caches are filled', async (_when, standby) => {
+  const log: string[] = [];
+  const spec = { holderIdentity: 'other', leaseDurationSeconds: 15, renewTime: 'x', acquireTime: 'x' };
+  const metadata = { name: 'svc-controller', namespace: 'svc-system' };
+  const lease: KubeObject = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec };
+  const [configMapsFill, secretsFill] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  harness = await runController(
+    { name: 'early', for: { source }, reconcile: () => Promise.resolve(void log.push('early')) },
+    [configMap, secret, ...(standby ? [lease] : [])],
+    (server) => {
+      server.script({ plural: 'configmaps' }, { do: 'hold', until: configMapsFill.promise });
+      server.script({ plural: 'secrets' }, { do: 'hold', until: secretsFill.promise });
+    },
+    standby ? { manager: { leaderElection: election } } : {},
+  );
+  const filled = harness.manager.cache.informer(source);
+  if (standby) {
+    configMapsFill.resolve();
+    await harness.passUntil(() => filled.synced && harness.server.seen({ plural: 'leases' }).length > 0, 'the caches');
+  }
+  harness.manager.addController({
+    name: 'late',
+    for: { source },
+    watches: [{ source: { resource: secrets }, map: () => [] }],
+    reconcile: ({ cache }) =>
+      Promise.resolve(void log.push(`late, ${cache.informer({ resource: secrets }).list().length}`)),
+  });
+  await harness.passUntil(() => harness.server.seen({ plural: 'secrets' }).length > 0, 'the list of secrets');
+  expect(log).toEqual([]);
+  configMapsFill.resolve();
+  await harness.passUntil(() => log.length > 0, 'the early one');
+  await harness.idle();
+  expect(log).toEqual(['early']);
+  secretsFill.resolve();
+  await harness.passUntil(() => log.length > 1, 'the late one');
+  expect(log).toEqual(['early', 'late, 1']);
+  await harness.stop();
 });
 
 test('a manager that is stopped while its caches fill ends without an error', async () => {

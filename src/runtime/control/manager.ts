@@ -46,8 +46,9 @@ export interface ManagerOptions {
  * Flow of `run`: the caches fill, while the runnables with `beforeCaches` run already → the runnables of every replica
  * start → leadership → controllers and the leader's runnables start → the signal aborts → controllers drain → the
  * leader's runnables end → the lease is released → all other runnables end. It resolves when everything has ended.
- * Guarantees: no reconcile starts before every cache is filled, except the cache of a kind that the server does not
- * know; no reconcile goes on after the lease is lost; `run` never exits the process.
+ * Guarantees: no controller starts before every cache that was requested until then is filled, except the cache of a
+ * kind that the server does not know; a controller that is added after `run` was called waits for them as long as it
+ * takes; no reconcile goes on after the lease is lost; `run` never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */
@@ -65,9 +66,12 @@ export class Manager implements ControllerEnvironment {
   readonly #recorder: QueuedEventRecorder;
   readonly #controllers: Controller[] = [];
   readonly #runnables: Runnable[] = [];
-  #started = false;
-  /** While controllers run: the signal that will stop them. */
-  #working: AbortSignal | undefined;
+  /** Set by `run`. Aborts when the manager stops. */
+  #stop: AbortSignal | undefined;
+  /** True while controllers run. */
+  #working = false;
+  /** Controllers whose caches are filled, and which wait for leadership. */
+  readonly #filled: Controller[] = [];
   #elector: LeaderElector | undefined;
 
   constructor(options: ManagerOptions) {
@@ -105,12 +109,12 @@ export class Manager implements ControllerEnvironment {
 
   /** True while this process leads; without election, once `run` was called. */
   get leading(): boolean {
-    return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#started;
+    return this.#options.leaderElection ? (this.#elector?.leading ?? false) : this.#stop !== undefined;
   }
 
   /** True while the controllers run and no key is in progress or ready; delayed keys do not count. */
   get idle(): boolean {
-    return this.#working !== undefined && this.#controllers.every((c) => c.queue.idle);
+    return this.#working && this.#controllers.every((c) => c.queue.idle);
   }
 
   addController(spec: ControllerSpec): ControllerHandle {
@@ -122,7 +126,7 @@ export class Manager implements ControllerEnvironment {
       tracer: this.#options.tracer,
     });
     this.#controllers.push(controller);
-    if (this.#working) void this.#startLate(controller, this.#working);
+    if (this.#stop) void this.#startLate(controller, this.#stop);
     return controller;
   }
 
@@ -135,7 +139,7 @@ export class Manager implements ControllerEnvironment {
   }
 
   addRunnable(runnable: Runnable): void {
-    if (this.#started) throw new Error(`runnable ${runnable.name} added after the start`);
+    if (this.#stop) throw new Error(`runnable ${runnable.name} added after the start`);
     this.#runnables.push(runnable);
   }
 
@@ -152,10 +156,11 @@ export class Manager implements ControllerEnvironment {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#started = true;
     const shared = new AbortController();
     const fatal = new Fatal(signal);
     const stop = fatal.signal;
+    this.#stop = stop;
+    const early = [...this.#controllers];
     const shuttingDown = (): void => this.readiness.add('shutdown', () => Promise.reject(new Error('shutting down')));
     stop.addEventListener('abort', shuttingDown, { once: true });
     this.cache.start(shared.signal);
@@ -163,6 +168,7 @@ export class Manager implements ControllerEnvironment {
     try {
       await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
       this.logger.info('caches are filled');
+      for (const controller of early) this.#admit(controller);
       background.push(...this.#startRunnables('everywhere', shared.signal, fatal));
       await this.#lead(stop, fatal);
     } catch (error) {
@@ -186,11 +192,11 @@ export class Manager implements ControllerEnvironment {
       for (const controller of this.#controllers) controller.abort('the lease is lost');
       fatal.with(error);
     });
-    this.#working = stop;
-    for (const controller of this.#controllers) controller.start();
+    this.#working = true;
+    for (const controller of this.#filled.splice(0)) controller.start();
     const runnables = this.#startRunnables('leader', leading.signal, fatal);
     await aborted(stop);
-    this.#working = undefined;
+    this.#working = false;
     this.logger.info('stopping', { reason: joined(fatal.errors.map(errorText)) || 'stop requested' });
     await this.#drain();
     leading.abort();
@@ -198,15 +204,25 @@ export class Manager implements ControllerEnvironment {
     if (!fatal.errors.some((error) => isOperatorError(error, 'ERR_LEASE_LOST'))) await elector?.release();
   }
 
-  /** A controller that is added while others run starts once every source of the cache is synced, its own included. */
+  /**
+   * Admits a controller that was added after the start once every source of the cache is synced, its own included. What
+   * holds a source up, such as a missing right, does not concern the controllers that run, so it does not end the
+   * process: it is logged every two minutes.
+   */
   async #startLate(controller: Controller, stop: AbortSignal): Promise<void> {
-    try {
-      await this.cache.untilSynced(this.#options.syncLimitMs ?? 120_000, stop);
-      if (this.#working) controller.start();
-    } catch (error) {
-      if (!stop.aborted)
-        this.logger.error('controller not started', { controller: controller.name, error: errorText(error) });
+    for (;;) {
+      const limitMs = this.#options.syncLimitMs ?? 120_000;
+      const failure = await this.cache.untilSynced(limitMs, stop).then(() => undefined, errorText);
+      if (stop.aborted) return;
+      if (failure === undefined) return this.#admit(controller);
+      this.logger.error('controller still waits for caches', { controller: controller.name, error: failure });
     }
+  }
+
+  /** Starts a controller whose caches are filled, as soon as this process leads. */
+  #admit(controller: Controller): void {
+    if (this.#working) controller.start();
+    else this.#filled.push(controller);
   }
 
   async #drain(): Promise<void> {
