@@ -15,13 +15,15 @@ export interface ReplayedEvent {
 export class EventReplay {
   readonly #informer: Informer;
   readonly #delivered = new Map<string, KubeObject>();
+  /** The last states of deleted objects whose deletion the handler has not got yet. */
   readonly #tombstones = new Map<string, KubeObject>();
 
   constructor(informer: Informer) {
     this.#informer = informer;
     informer.onEvent((event) => {
       const key = keyText({ namespace: event.object.metadata.namespace, name: event.object.metadata.name ?? '' });
-      if (event.type === 'deleted') this.#tombstones.set(key, event.object);
+      // No deletion is passed for an object that was never passed. A standby passes none.
+      if (event.type === 'deleted' && this.#delivered.has(key)) this.#tombstones.set(key, event.object);
     });
   }
 
