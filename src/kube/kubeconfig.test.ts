@@ -1,8 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { coreResources, createKubeClient } from './index.ts';
 import { currentCluster, currentUser, fullConfig, loadKubeSettings, serverOf } from './kubeconfig.ts';
 
@@ -32,6 +33,7 @@ afterEach(async () => {
 
 const url = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 const write = (name: string, text: string): string => {
+  mkdirSync(dirname(join(dir, name)), { recursive: true });
   writeFileSync(join(dir, name), text);
   return join(dir, name);
 };
@@ -126,6 +128,33 @@ test('several files are merged, and the first file that sets a value wins', () =
   expect(currentCluster(loadKubeSettings({ path: second }))?.caFile).toBe(join(dir, 'ca.crt'));
 });
 
+test('a file of KUBECONFIG that does not exist is skipped, as by kubectl', () => {
+  const there = write('there', config({ token: 'abc' }));
+  process.env['KUBECONFIG'] = [join(dir, 'none'), there, join(dir, 'no-folder', 'none')].join(delimiter);
+  expect(currentUser(loadKubeSettings())?.token).toBe('abc');
+});
+
+test('no other file takes the place of one that is missing while it is replaced', async () => {
+  const clock = new FakeClock();
+  const first = write('first', config({ token: 'first' }));
+  const second = write('second', config({ token: 'second' }));
+  process.env['KUBECONFIG'] = [first, second].join(delimiter);
+  const client = createKubeClient({ clock });
+  await client.getPath('/version');
+  rmSync(first);
+  await clock.advance(61_000);
+  await client.getPath('/version');
+  write('first', config({ token: 'replaced' }));
+  await clock.advance(61_000);
+  await client.getPath('/version');
+  expect(requests.map(({ authorization }) => authorization)).toEqual([
+    'Bearer first',
+    'Bearer first',
+    'Bearer replaced',
+  ]);
+  await client.close();
+});
+
 test('client-node gets a copy of the same configuration', () => {
   const settings = loadKubeSettings({ path: write('config', config({ token: 'abc' })) });
   const full = fullConfig(settings);
@@ -137,6 +166,23 @@ test('client-node gets a copy of the same configuration', () => {
 
 test.each<[string, () => unknown, RegExp]>([
   ['no configuration at all', () => loadKubeSettings(), /no KUBECONFIG, no ~\/\.kube\/config, and not inside/],
+  [
+    'a KUBECONFIG whose files do not exist',
+    () => {
+      write('.kube/config', config({ token: 'own' }));
+      process.env['KUBECONFIG'] = join(dir, 'none');
+      return loadKubeSettings();
+    },
+    /no file of KUBECONFIG exists \(.*none\), and not inside a cluster/,
+  ],
+  [
+    'a KUBECONFIG with something other than a file',
+    () => {
+      process.env['KUBECONFIG'] = [dir, write('c', config({}))].join(delimiter);
+      return loadKubeSettings();
+    },
+    /kubeconfig: .*EISDIR/,
+  ],
   ['a file that is not there', () => loadKubeSettings({ path: join(dir, 'none') }), /kubeconfig: .*ENOENT/],
   ['an unknown context', () => loadKubeSettings({ path: write('c', config({})), context: 'x' }), /names no cluster/],
   [

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
@@ -23,28 +23,46 @@ export interface KubeSettings {
 
 const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
+/** Which kubeconfig, and what it is read for. */
+export interface KubeSettingsOptions {
+  path?: string | undefined;
+  context?: string | undefined;
+  /** Act as this user. */
+  impersonate?: string | undefined;
+}
+
 /**
- * Finds the cluster: the given file, else `KUBECONFIG` (several files are merged), else `~/.kube/config`, else the
- * pod's service account.
+ * Finds the cluster: the given file, else the files of `KUBECONFIG` that exist (several are merged), else the pod's
+ * service account. Without `KUBECONFIG`, `~/.kube/config` comes before the service account.
  * Errors: ERR_CONFIG_INVALID when none is usable, or when it requires an unsupported feature (impersonated groups).
  */
-export function loadKubeSettings(
-  options: { path?: string | undefined; context?: string | undefined; impersonate?: string | undefined } = {},
-): KubeSettings {
-  let settings: KubeSettings;
-  try {
-    settings = merge(filesOf(options.path).map(readSettings)) ?? inCluster();
-  } catch (cause) {
-    if (cause instanceof OperatorError) throw cause;
-    throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
-  }
-  if (options.context !== undefined) settings.currentContext = options.context;
-  serverOf(settings);
-  const user = currentUser(settings);
-  if (user && groups.has(user)) {
-    throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${user.name}: as-groups is not supported`);
-  }
-  return options.impersonate === undefined ? settings : actingAs(settings, options.impersonate);
+export function loadKubeSettings(options: KubeSettingsOptions = {}): KubeSettings {
+  return kubeSettingsLoader(options)();
+}
+
+/**
+ * Like `loadKubeSettings`, to be called again and again. Which files there are is decided at the first call: a later
+ * call fails when one of them is missing, because another identity must not take its place while it is replaced.
+ */
+export function kubeSettingsLoader(options: KubeSettingsOptions): () => KubeSettings {
+  let files: readonly string[] | undefined;
+  return () => {
+    let settings: KubeSettings;
+    try {
+      files ??= filesOf(options.path);
+      settings = merge(files.map(readSettings)) ?? inCluster();
+    } catch (cause) {
+      if (cause instanceof OperatorError) throw cause;
+      throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
+    }
+    if (options.context !== undefined) settings.currentContext = options.context;
+    serverOf(settings);
+    const user = currentUser(settings);
+    if (user && groups.has(user)) {
+      throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${user.name}: as-groups is not supported`);
+    }
+    return options.impersonate === undefined ? settings : actingAs(settings, options.impersonate);
+  };
 }
 
 /** The same cluster as another user; the caller needs the right to `impersonate` that user. */
@@ -115,10 +133,16 @@ function currentContext(settings: KubeSettings): ClientNode.Context | undefined 
 
 function filesOf(path: string | undefined): string[] {
   if (path !== undefined) return [path];
-  const named = (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
-  if (named.length > 0) return named;
+  const named = namedFiles();
+  // A file that exists and cannot be read is an error: without it another identity would be used.
+  if (named.length > 0) return named.filter((file) => statSync(file, { throwIfNoEntry: false }));
   const own = join(process.env['HOME'] || homedir(), '.kube', 'config');
   return existsSync(own) ? [own] : [];
+}
+
+/** The entries of `KUBECONFIG`. As for kubectl, files that do not exist may be among them. */
+function namedFiles(): string[] {
+  return (process.env['KUBECONFIG'] ?? '').split(delimiter).filter((file) => file !== '');
 }
 
 function readSettings(path: string): KubeSettings {
@@ -184,7 +208,10 @@ function inCluster(): KubeSettings {
   const host = process.env['KUBERNETES_SERVICE_HOST'];
   const port = process.env['KUBERNETES_SERVICE_PORT'] ?? '443';
   if (!host || !existsSync(`${serviceAccount}/token`)) {
-    throw new OperatorError('ERR_CONFIG_INVALID', 'no KUBECONFIG, no ~/.kube/config, and not inside a cluster');
+    const named = namedFiles();
+    const none =
+      named.length > 0 ? `no file of KUBECONFIG exists (${named.join(', ')})` : 'no KUBECONFIG, no ~/.kube/config';
+    throw new OperatorError('ERR_CONFIG_INVALID', `${none}, and not inside a cluster`);
   }
   const server = `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;
   return {

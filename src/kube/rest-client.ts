@@ -21,14 +21,14 @@ import type {
 import { coreResources } from '../api/core-resources.ts';
 import { Credentials } from './credentials.ts';
 import { decodeFrames, type WatchFrame } from './frames.ts';
-import { loadKubeSettings, openKubeSettings, type KubeSettings } from './kubeconfig.ts';
+import { kubeSettingsLoader, openKubeSettings } from './kubeconfig.ts';
 import { describe, nameOf, resourcePath } from './paths.ts';
 import type { PodStreamOptions } from './port-forward.ts';
 import { Transport, type RequestObservation } from './transport.ts';
 
 /** The cluster, the user, and the observers of each request. */
 export interface KubeClientOptions {
-  /** A kubeconfig file; default `KUBECONFIG`, `~/.kube/config`, then the pod's service account. */
+  /** A kubeconfig file; default those of `KUBECONFIG`, else `~/.kube/config`, then the pod's service account. */
   kubeconfig?: string | undefined;
   context?: string | undefined;
   /** Act as this user, as `kubectl --as` does. */
@@ -49,10 +49,9 @@ export interface KubeClientOptions {
 export function createKubeClient(options: KubeClientOptions = {}): RestClient {
   const clock = options.clock ?? systemClock;
   const { server } = options;
-  const load = (): KubeSettings =>
-    server === undefined
-      ? loadKubeSettings({ path: options.kubeconfig, context: options.context, impersonate: options.impersonate })
-      : openKubeSettings(server);
+  const { kubeconfig: path, context, impersonate } = options;
+  const load =
+    server === undefined ? kubeSettingsLoader({ path, context, impersonate }) : () => openKubeSettings(server);
   return new RestClient(new Credentials(load, clock), {
     clock,
     userAgent: options.userAgent ?? 'svc-operator',

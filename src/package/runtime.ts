@@ -62,7 +62,8 @@ export type { LogFields, Logger, LoggerOptions, LogLevel } from '../base/logger.
 export type { TraceExportOptions } from '../base/trace-export.ts';
 
 /**
- * A client for the cluster that the environment names: `KUBECONFIG`, `~/.kube/config`, else the pod's service account.
+ * A client for the cluster that the environment names: the files of `KUBECONFIG` that exist, without that variable
+ * `~/.kube/config`, else the pod's service account. Of proxies, only the kubeconfig's `proxy-url` is used.
  * Errors: ERR_CONFIG_INVALID where the kubeconfig is missing or cannot be used.
  */
 export const createKubeClient: (options?: KubeClientOptions) => KubeClient = createRestClient;
