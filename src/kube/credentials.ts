@@ -35,6 +35,8 @@ export class Credentials {
   #settings: KubeSettings;
   #config: KubeConfig | undefined;
   #endpoint: Promise<Endpoint> | undefined;
+  /** The settings have been used, with or without success, so they are read again before the next use. */
+  #used = false;
   #readAt = -Infinity;
   #poolKey = '';
   #pool: Dispatcher | undefined;
@@ -59,16 +61,20 @@ export class Credentials {
   }
 
   /**
-   * The endpoint of the credentials, which are read again after `reuseMs`. Errors: ERR_CONFIG_INVALID when the
-   * kubeconfig cannot be used at all.
+   * The endpoint of the credentials, which are read again after `reuseMs`, and at once after a failure.
+   * Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used, as while a file that it names is replaced.
    */
   current(): Promise<Endpoint> {
     const age = this.#clock.monotonic() - this.#readAt;
     if (!this.#endpoint || age > reuseMs) {
-      if (this.#endpoint) this.#reload();
+      if (this.#used) this.#reload();
+      this.#used = true;
       this.#readAt = this.#clock.monotonic();
-      this.#endpoint = this.#resolve();
-      this.#endpoint.catch(() => (this.#endpoint = undefined));
+      const endpoint = this.#resolve();
+      this.#endpoint = endpoint;
+      endpoint.catch(() => {
+        if (this.#endpoint === endpoint) this.#endpoint = undefined;
+      });
     }
     return this.#endpoint;
   }

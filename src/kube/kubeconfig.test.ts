@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { createCa } from '../net/ca.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { coreResources, createKubeClient } from './index.ts';
 import { currentCluster, currentUser, fullConfig, loadKubeSettings, serverOf } from './kubeconfig.ts';
@@ -152,6 +153,24 @@ test('no other file takes the place of one that is missing while it is replaced'
     'Bearer first',
     'Bearer replaced',
   ]);
+  await client.close();
+});
+
+test('a client that met a moment without its certificate files uses the new ones at its next request', async () => {
+  const clock = new FakeClock();
+  const { cert, key } = await createCa({ commonName: 'me', now: Date.now() });
+  const user = (name: string): object => ({ 'client-certificate': `${name}.crt`, 'client-key': `${name}.key` });
+  const files = (name: string): string[] => [write(`${name}.crt`, cert), write(`${name}.key`, key)];
+  const old = files('a');
+  const client = createKubeClient({ kubeconfig: write('config', config(user('a'))), clock });
+  await client.getPath('/version');
+  for (const file of old) rmSync(file);
+  await clock.advance(61_000);
+  await expect(client.getPath('/version')).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+  files('b');
+  write('config', config(user('b')));
+  await client.getPath('/version');
+  expect(requests).toHaveLength(2);
   await client.close();
 });
 
