@@ -5,7 +5,7 @@ import type { FileCall } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { rangeStart } from './block-range.ts';
 import { labelsFromObject, labelsKey, openStore } from './index.ts';
-import type { Store } from './index.ts';
+import type { Store, StoreOptions } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1);
 const series = ['a', 'b', 'c', 'd'].map((s) => labelsFromObject({ __name__: 'm', s }));
@@ -18,7 +18,7 @@ interface World {
 
 const world = (): World => ({ files: new MemoryFiles(), clock: new FakeClock(start), lines: [] });
 
-const open = ({ files, clock, lines }: World): Promise<Store> =>
+const open = ({ files, clock, lines }: World, extra: Partial<StoreOptions> = {}): Promise<Store> =>
   openStore({
     dir: '/s',
     files,
@@ -26,6 +26,7 @@ const open = ({ files, clock, lines }: World): Promise<Store> =>
     logger: createLogger({ write: (l) => lines.push(l) }),
     segmentBytes: 4000,
     flushIntervalMs: 1e12,
+    ...extra,
   });
 
 /**
@@ -124,6 +125,22 @@ describe('when the disk fails', () => {
     w.files.crash();
     store = await open(w);
     expect(store.latest([], 0).map((s) => s.value)).toEqual([1, 2]);
+    await store.close();
+  });
+
+  test('on a full disk, blocks older than the retention are removed all the same', async () => {
+    const w = world();
+    const hour = 3_600_000;
+    const store = await open(w, { retentionMs: 6 * hour });
+    await work(store, w.clock);
+    expect(store.stats().blocks).toBe(2);
+    w.files.fault = (kind) => kind === 'write' && 0;
+    w.clock.jumpWall(10 * hour);
+    await w.clock.advance(2 * hour);
+    await expect(store.maintain()).rejects.toThrow(/ENOSPC/);
+    expect(store.stats().blocks).toBe(0);
+    expect(w.files.paths().filter((path) => path.endsWith('.block'))).toEqual([]);
+    w.files.fault = undefined;
     await store.close();
   });
 

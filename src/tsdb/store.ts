@@ -322,7 +322,9 @@ class EmbeddedStore implements Store {
     }, maintainMs);
   }
 
+  /** Retention comes first: on a full disk nothing else succeeds, and only retention makes room. */
   async #runMaintenance(): Promise<void> {
+    await this.#blocks.retain(this.#clock.now() - this.#retention.ms, this.#retention.bytes);
     let moved = false;
     const end = rangeStart(this.#clock.now() - settleMs);
     for (let minT = this.#head.minT; minT < end && !this.#closed; minT = this.#head.minT) {
@@ -331,7 +333,6 @@ class EmbeddedStore implements Store {
     }
     const checkpointBytes = this.#options.checkpointBytes ?? defaultCheckpointBytes;
     if (moved || this.#wal.bytes > checkpointBytes) await this.#checkpoint();
-    await this.#blocks.retain(this.#clock.now() - this.#retention.ms, this.#retention.bytes);
     await this.#mergeBlocks();
   }
 

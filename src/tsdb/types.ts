@@ -239,8 +239,8 @@ export interface Store {
    */
   snapshot(): Promise<string>;
   /**
-   * Moves full 2 h ranges into blocks, checkpoints the log, applies retention and merges small blocks. The store calls
-   * it at intervals; tests call it themselves.
+   * Applies retention, moves full 2 h ranges into blocks, checkpoints the log and merges small blocks. The store calls
+   * it at intervals; tests call it themselves. Errors: ERR_STORE_WRITE, system errors.
    */
   maintain(): Promise<void>;
   stats(): StoreStats;
