@@ -79,7 +79,10 @@ function counter(
   return request([{ name: 'c', description: '', unit: '', data }], resource);
 }
 
-function histogram(point: Partial<HistogramPoint> & { at: number; start?: number }): MetricsRequest {
+function histogram(
+  point: Partial<HistogramPoint> & { at: number; start?: number },
+  resource: Record<string, string> = {},
+): MetricsRequest {
   const base = numberPoint({ at: point.at, start: point.start ?? 0, value: 0 });
   const full: HistogramPoint = {
     ...base,
@@ -92,7 +95,7 @@ function histogram(point: Partial<HistogramPoint> & { at: number; start?: number
     ...point,
   };
   const data = { kind: 'histogram', temporality: 'cumulative', points: [full] } as const;
-  return request([{ name: 'h', description: '', unit: 's', data }]);
+  return request([{ name: 'h', description: '', unit: 's', data }], resource);
 }
 
 test('a stream that has a series to itself passes its raw values on', () => {
@@ -207,6 +210,39 @@ test('streams that differ only in a dropped label are added up; neither a restar
   mapper.expire(at(92), sink);
   expect(out).toEqual([]);
   expect(send(101, counter([{ at: 101, start: 15, value: 4 }], a))).toEqual(['c{} 117 @101']);
+});
+
+/** Points of a histogram of two instances that are added up, one of them or both. Each has a single bound. */
+const ofInstances = (at: number, bound: number, counts: { a?: number; b?: number }, startOfA = 0): MetricsRequest => ({
+  resources: Object.entries(counts).flatMap(([id, count]) => {
+    const values = { count, sum: 2 * count, bounds: [bound], bucketCounts: [count - 1, 1] };
+    return histogram({ at, start: id === 'a' ? startOfA : 0, ...values }, { 'service.instance.id': id }).resources;
+  }),
+});
+
+test('new bounds do not count merged histograms a second time; one that restarts meanwhile is counted anew', () => {
+  const { send } = setUp();
+  expect(send(1, ofInstances(1, 1, { a: 100, b: 10 }))).toContain('h_count{} 110 @1');
+  const changed = send(11, ofInstances(11, 2, { a: 101, b: 11 }));
+  expect(changed).toContain('h_bucket{le=1} stale @10.999');
+  expect(changed).toContain('h_bucket{le=2} 110 @11');
+  expect(changed.slice(-3)).toEqual(['h_bucket{le=+Inf} 112 @11.001', 'h_count{} 112 @11.001', 'h_sum{} 224 @11.001']);
+  expect(send(21, ofInstances(21, 2, { a: 103, b: 11 }))).toContain('h_count{} 114 @21');
+  expect(send(31, ofInstances(31, 3, { a: 4, b: 12 }, 25))).toContain('h_count{} 119 @31.001');
+});
+
+test('a bucket of new bounds counts a histogram that gets them later from then on, as `_count` does', () => {
+  const { send } = setUp();
+  send(1, ofInstances(1, 1, { a: 100, b: 10 }));
+  expect(send(11, ofInstances(11, 2, { a: 101 }))).toEqual(
+    expect.arrayContaining(['h_bucket{le=2} 100 @11', 'h_count{} 111 @11']),
+  );
+  expect(send(12, ofInstances(12, 2, { b: 11 }))).toEqual(
+    expect.arrayContaining(['h_bucket{le=2} 100 @12', 'h_count{} 112 @12']),
+  );
+  expect(send(21, ofInstances(21, 2, { a: 104, b: 13 }))).toEqual(
+    expect.arrayContaining(['h_bucket{le=2} 105 @21', 'h_count{} 117 @21']),
+  );
 });
 
 test('a merged series never hands out two samples of one time', () => {

@@ -14,7 +14,7 @@ import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, Seri
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
-import { countBehind, isReset, keptUp, noteStart, placeZero } from './resets.ts';
+import { countBehind, countedSoFar, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares } from './stream-shares.ts';
 import { accountOf, chargedTo, isFlow, type StreamSubject, streamSubject, subjectLabels } from './stream-subject.ts';
 import { StreamIndex } from './stream-index.ts';
@@ -226,7 +226,7 @@ export class SeriesMapper {
     if (!sameShape(shape, stream.shape)) this.#reshape(stream, expanded, now, sink);
     if (stream.endedMs !== 0) this.#revive(stream);
     const first = stream.timeNs === 0;
-    const reset = !first && isReset(stream, point, values);
+    const reset = isReset(stream, point, values);
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
     if (first) noteStart(stream, point.startNs, tMs);
@@ -304,8 +304,8 @@ export class SeriesMapper {
         increment = value;
         value = before + value;
       } else {
-        if (mode === 'counter' && !first && !reset) value = keptUp(series[i], value, before);
-        increment = first || (reset && mode === 'counter') ? value : value - before;
+        if (mode === 'counter' && !reset) value = keptUp(series[i], value, before);
+        increment = reset && mode === 'counter' ? value : value - before;
       }
       last[i] = value;
       if (components > 0) this.#add(series[i]!, value, increment, tMs, first, sink);
@@ -568,15 +568,15 @@ export class SeriesMapper {
     }
   }
 
-  /** A stream whose buckets changed (new bounds, another temporality) starts over, as after a restart. */
+  /** A stream whose buckets changed (new bounds, another temporality) gets new series, except those that others feed. */
   #reshape(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
     const at = { ...now, wall: Math.floor(expanded.point.timeNs / 1e6) - 1 };
     if (stream.endedMs === 0) this.#end(stream, at, sink);
+    const before = { shape: stream.shape, values: stream.values };
     stream.shape = layoutOf(expanded.shape).shape;
-    stream.values = new Float64Array(expanded.values.length);
     stream.timeNs = 0;
-    stream.startNs = 0;
     this.#bind(stream);
+    stream.values = countedSoFar(before, stream, expanded.values);
     stream.endedMs = 0;
   }
 }

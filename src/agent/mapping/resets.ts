@@ -1,5 +1,5 @@
 import type { PointBase } from '../otlp/model.ts';
-import type { Expanded } from './components.ts';
+import { type Expanded, layoutOf } from './components.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
@@ -51,6 +51,29 @@ export function noteStart({ series, family }: Stream, startNs: number, tMs: numb
   for (const s of series) {
     if (s.lastMs === 0 && !s.merged && s.component.mode !== 'level') s.zeroMs = startMs;
   }
+}
+
+/**
+ * For each series of a stream whose shape has changed, the value up to which the series has counted the stream.
+ * For a counter that both shapes have, such as `_count`, it is the stream's last value. A series that others have fed
+ * before, such as a bucket of the new bounds, counts the stream from now on: the past would be an increase of this
+ * moment. A new series has counted nothing, and neither has any series if one of the shapes is not cumulative.
+ */
+export function countedSoFar(
+  before: Pick<Stream, 'shape' | 'values'>,
+  { shape, series }: Stream,
+  values: readonly number[],
+): Float64Array {
+  const counted = new Float64Array(values.length);
+  if (before.shape.mode !== 'counter' || shape.mode !== 'counter') return counted;
+  const known = layoutOf(before.shape).components;
+  for (const [i, { mode, suffix, extra }] of layoutOf(shape).components.entries()) {
+    if (mode !== 'counter') continue;
+    const at = known.findIndex((c) => c.suffix === suffix && c.extra?.[1] === extra?.[1]);
+    if (at >= 0) counted[i] = before.values[at]!;
+    else if (series[i] && series[i].lastMs !== 0) counted[i] = values[i]!;
+  }
+  return counted;
 }
 
 /** Adds a point to the totals of a stream whose newest point lies in the future. Its series get no sample. */
