@@ -71,6 +71,21 @@ test('a clock set an hour forward: samples go on at the new time', async () => {
   expect(log.join()).toContain('the clock was set');
 });
 
+test('a clock that runs two days ahead for a while deletes nothing, also when the agent starts meanwhile', async () => {
+  await report(3);
+  const stored = reports();
+  expect(stored.size).toBe(3);
+  clock.jumpWall(48 * 3_600_000);
+  await store.maintain();
+  expect(reports()).toEqual(stored);
+  await store.close();
+  store = await openStore({ dir, clock, logger: silentLogger });
+  await store.maintain();
+  clock.jumpWall(-48 * 3_600_000);
+  await store.maintain();
+  expect(reports()).toEqual(stored);
+});
+
 test('a clock set an hour back: nothing is overwritten, and samples go on when it has caught up', async () => {
   await report(3);
   const before = newest();

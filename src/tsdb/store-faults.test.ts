@@ -135,6 +135,7 @@ describe('when the disk fails', () => {
     await work(store, w.clock);
     expect(store.stats().blocks).toBe(2);
     w.files.fault = (kind) => kind === 'write' && 0;
+    // A step of the clock counts for retention once it has lasted for an hour.
     w.clock.jumpWall(10 * hour);
     await w.clock.advance(2 * hour);
     await expect(store.maintain()).rejects.toThrow(/ENOSPC/);

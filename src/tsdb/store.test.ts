@@ -229,6 +229,50 @@ describe('blocks and retention', () => {
     await capped.close();
   });
 
+  test('a clock that is two days ahead for less than an hour deletes nothing; after an hour it counts', async () => {
+    const clock = new FakeClock(start);
+    const store = await open(new MemoryFiles(), clock);
+    await fill(store, clock, [up], start, start + 5 * hour);
+    expect(store.stats().blocks).toBe(1);
+    clock.jumpWall(48 * hour);
+    await clock.advance(hour - 60_000);
+    // The samples in memory are in blocks now, too.
+    expect(store.stats()).toMatchObject({ series: 0, oldestMs: start });
+    await clock.advance(2 * 60_000);
+    expect(store.stats().blocks).toBe(0);
+    await store.close();
+  });
+
+  test('each large step of the clock has to last for an hour of its own', async () => {
+    const clock = new FakeClock(start);
+    const store = await open(new MemoryFiles(), clock);
+    await fill(store, clock, [up], start, start + 5 * hour);
+    for (let i = 0; i < 4; i++) {
+      clock.jumpWall(24 * hour);
+      await clock.advance(hour / 2);
+      expect(store.stats().oldestMs).toBe(start);
+    }
+    await store.close();
+  });
+
+  test('a store that gets no samples any more keeps them for the retention, whatever was before it was opened', async () => {
+    const files = new MemoryFiles();
+    const clock = new FakeClock(start);
+    const options = { retentionMs: 12 * hour };
+    let store = await open(files, clock, options);
+    await fill(store, clock, [up], start, start + 5 * hour);
+    await store.close();
+    clock.jumpWall(5 * hour);
+    store = await open(files, clock, options);
+    store.setRetention({ ms: 2 * hour, bytes: Infinity });
+    await store.maintain();
+    // What is older than the retention already at the time of the newest sample goes at once, the rest after an hour.
+    expect(store.stats().oldestMs).toBe(start + 2 * hour);
+    await clock.advance(hour + 60_000);
+    expect(store.stats()).toMatchObject({ blocks: 0, series: 0 });
+    await store.close();
+  });
+
   test('a reader keeps its view while blocks are written and dropped and samples are appended', async () => {
     const files = new MemoryFiles();
     const clock = new FakeClock(start);

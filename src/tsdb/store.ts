@@ -18,6 +18,7 @@ import type { HeadView } from './head/head-view.ts';
 import { indexesOf, listSeries, listTexts } from './label-lists.ts';
 import type { Listed } from './label-lists.ts';
 import type { Labels } from './labels.ts';
+import { LastingTime } from './lasting-time.ts';
 import { compileMatchers, rememberMatches } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
 import { recover } from './recover.ts';
@@ -102,6 +103,7 @@ class EmbeddedStore implements Store {
   #cancelMaintain: () => void = () => {};
   #maintaining: Promise<void> | undefined;
   #retention: { ms: number; bytes: number };
+  readonly #lastingTime: LastingTime;
   #closed = false;
 
   constructor(
@@ -127,6 +129,7 @@ class EmbeddedStore implements Store {
       ms: options.retentionMs ?? defaultRetentionMs,
       bytes: options.retentionBytes ?? Infinity,
     };
+    this.#lastingTime = new LastingTime(options.clock, this.stats().newestMs);
     this.#outOfOrderMs = options.outOfOrderMs ?? 300_000;
     this.#maxFutureMs = options.maxFutureMs ?? hourMs;
     this.#log = {
@@ -324,7 +327,7 @@ class EmbeddedStore implements Store {
 
   /** Retention comes first: on a full disk nothing else succeeds, and only retention makes room. */
   async #runMaintenance(): Promise<void> {
-    await this.#blocks.retain(this.#clock.now() - this.#retention.ms, this.#retention.bytes);
+    await this.#blocks.retain(this.#lastingTime.now() - this.#retention.ms, this.#retention.bytes);
     let moved = false;
     const end = rangeStart(this.#clock.now() - settleMs);
     for (let minT = this.#head.minT; minT < end && !this.#closed; minT = this.#head.minT) {

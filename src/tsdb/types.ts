@@ -145,7 +145,10 @@ export interface StoreOptions {
   readonly logger: Logger;
   /** Added to every series that lacks them, at append; matchers see them. For an agent: `k8s_node_name`. */
   readonly externalLabels?: Labels;
-  /** Blocks wholly older than this are removed. Default 24 h. Units: ms. */
+  /**
+   * Blocks wholly older than this are removed. A step of the clock forward by more than ten minutes counts only once it
+   * has lasted for an hour, and so does the time since the newest sample when a store is opened. Default 24 h. Units: ms.
+   */
   readonly retentionMs?: number;
   /** Cap on the bytes of finished blocks; the oldest go first. Default none. */
   readonly retentionBytes?: number;
