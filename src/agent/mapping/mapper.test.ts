@@ -267,6 +267,11 @@ test('gauges of merged streams are added up, and a stream that ends takes its va
   send(60, level(60, 1, 'a'));
   mapper.expire(at(70), sink);
   expect(send(71, level(71, 2, 'a'))).toEqual(['g{} 2 @71']);
+  expect(send(81, level(81, 7, 'b'))).toEqual(['g{} 9 @81']);
+  // Both pause, so that the series ends, and both return with the values that they had.
+  mapper.expire(at(300), sink);
+  send(301, level(301, 2, 'a'));
+  expect(send(302, level(302, 7, 'b'))).toEqual(['g{} 9 @302']);
 });
 
 test('deltas are summed up', () => {
@@ -441,6 +446,32 @@ test('a config that drops a label merges series without a reset, and the old ser
   mapper.setPolicy(policy, at(12), sink);
   expect(mapper.limits.monitors[0]!.activeSeries).toBe(1);
   expect(mapper.limits.nodeSeries).toBe(1);
+});
+
+test.each<[string, Partial<MappingPolicy>]>([
+  [
+    'a series that is new, from beyond a limit',
+    {
+      limits: { ...defaultPolicy('n1').limits, maxSeriesPerNamespace: 1, onLimit: 'Drop' },
+      monitors: [rule({})],
+    },
+  ],
+  [
+    'a series of others, from an ignored path',
+    { monitors: [rule({ dropLabels: ['path', 'url_path'], ignorePaths: ['/b'] })] },
+  ],
+])('a gauge that a config change brings to %s is in its sum', (_, before) => {
+  const ofBoth = (at_: number): MetricsRequest => {
+    const of = (path: string, value: number): NumberPoint =>
+      numberPoint({ at: at_, value, labels: { 'url.path': path, path } });
+    const points = [of('/a', 5), of('/b', 7)];
+    return request([{ name: 'g', description: '', unit: '', data: { kind: 'gauge', points } }], pod('p1'));
+  };
+  const { send, mapper, sink, at } = setUp(before);
+  expect(send(1, ofBoth(1))).toEqual([expect.stringContaining(' 5 @1')]);
+  const policy = { ...defaultPolicy('n1'), ...before, monitors: [rule({ dropLabels: ['path', 'url_path'] })] };
+  mapper.setPolicy(policy, at(5), sink);
+  expect(send(11, ofBoth(11)).at(-1)).toBe('g{k8s_namespace_name=shop,k8s_pod_name=p1} 12 @11');
 });
 
 test('a config without changes for a stream keeps its series, its sum and its counts', () => {

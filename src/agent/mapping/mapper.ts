@@ -395,8 +395,8 @@ export class SeriesMapper {
   #rebind(stream: Stream, left: Set<Group>, charged?: Set<Stream['group']>): void {
     const { group, series } = stream;
     this.#bind(stream, charged);
-    if (!group || stream.group === group) return;
-    left.add(group);
+    if (stream.group === group) return;
+    if (group) left.add(group);
     this.#release(stream, series);
     this.#bringAlong(stream);
   }
@@ -560,11 +560,11 @@ export class SeriesMapper {
   #revive(stream: Stream): void {
     this.#bind(stream);
     for (const [i, series] of stream.series.entries()) {
-      // A recreated series knows neither its past nor when it ended; the stream does.
-      if (series.lastMs === 0) {
-        series.lastMs = stream.endedMs;
-        if (!series.merged) series.total = stream.values[i]!;
-      }
+      const value = stream.values[i]!;
+      if (!series.merged) series.total = value;
+      else if (series.component.mode === 'level') series.total += value;
+      // A recreated series does not know when it ended; the stream does.
+      if (series.lastMs === 0) series.lastMs = stream.endedMs;
     }
   }
 
