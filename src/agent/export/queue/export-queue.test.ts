@@ -6,6 +6,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -268,5 +269,22 @@ test('a disk error drops the samples and is reported; writing goes on when the d
   queue.append(sample(a, 2));
   await queue.commit();
   expect([queue.writeError, dropped.length, valuesOf((await open().next(100))?.samples)]).toEqual([null, 1, [2]]);
+  await queue.close();
+});
+
+test('on a full disk, commits that fail leave no files behind, and what is sent later is whole', async () => {
+  const queue = open();
+  for (const number of [1, 2, 3]) symlinkSync('/dev/full', join(dir, `0000000${number}.log`));
+  const a = aSeries('a');
+  for (const value of [1, 2, 3]) {
+    queue.append(sample(a, value));
+    await queue.commit();
+  }
+  expect([dropped.length, queue.writeError]).toEqual([3, expect.stringContaining('ENOSPC')]);
+  expect(readdirSync(dir).filter((name) => name.endsWith('.log'))).toEqual([]);
+  queue.append(sample(a, 4));
+  await queue.commit();
+  const round = (await queue.next(100))!;
+  expect([valuesOf(round.samples), round.end.segment, queue.writeError]).toEqual([[4], 4, null]);
   await queue.close();
 });

@@ -74,6 +74,8 @@ export class ExportQueue {
   readonly #options: QueueOptions;
   readonly #segmentBytes: number;
   #segments: Segment[] = [];
+  /** No number is given twice: a position in a file that was removed must not point into a later one. */
+  #lastNumber = 0;
   #file: FileHandle | null = null;
   /** The series and strings that the segment (file) being written has defined. */
   #writer: { known: Definitions; numbers: Map<string, number>; refs: Map<QueuedSeries, number> } | null = null;
@@ -99,6 +101,7 @@ export class ExportQueue {
     const done = saved && !isBefore(saved.done, from) ? saved.done : from;
     const sending = saved?.sending && !isBefore(saved.sending, done) ? saved.sending : null;
     queue.#progress = { done, sending };
+    queue.#lastNumber = Math.max(queue.#segments.at(-1)?.number ?? 0, done.segment, sending?.segment ?? 0);
     return queue;
   }
 
@@ -162,7 +165,9 @@ export class ExportQueue {
       this.#writeError = errorText(error);
       this.#options.onDropped(samples.length + spans.length, 'disk', 0);
       // The file may end in half a record: nothing may be appended to it.
+      const begun = this.#file ? this.#segments.at(-1) : undefined;
       await this.#closeSegment().catch(() => {});
+      if (begun?.bytes === 0) await this.#remove(begun);
     }
   }
 
@@ -190,7 +195,7 @@ export class ExportQueue {
   }
 
   async #openSegment(): Promise<FileHandle> {
-    const number = Math.max(this.#segments.at(-1)?.number ?? 0, this.#progress.done.segment) + 1;
+    const number = ++this.#lastNumber;
     const path = segmentPath(this.#options.dir, number);
     this.#file = await open(path, 'w', 0o640);
     this.#segments.push({ number, path, bytes: 0 });
@@ -319,9 +324,7 @@ export class ExportQueue {
       const sent =
         segment.number < round.end.segment ||
         (segment.number === round.end.segment && round.end.offset >= segment.bytes && segment !== writing);
-      if (!sent || segment === writing) continue;
-      this.#segments.splice(this.#segments.indexOf(segment), 1);
-      await this.#remove(segment);
+      if (sent && segment !== writing) await this.#remove(segment);
     }
   }
 
@@ -337,6 +340,7 @@ export class ExportQueue {
   }
 
   async #remove(segment: Segment): Promise<void> {
+    this.#segments = this.#segments.filter((s) => s !== segment);
     this.#definitions.delete(segment.number);
     await removeSegment(segment).catch(() => {});
   }
