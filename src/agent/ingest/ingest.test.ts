@@ -104,6 +104,25 @@ test('a disk that stalls holds a sender for a quarter of a second and no longer'
   expect(await isSettled(settled)).toBe(true);
 });
 
+test('after a disk that stalled during several commits, one timer goes on, and none once ingest is closed', async () => {
+  const world = setUp();
+  const disk = Promise.withResolvers<void>();
+  world.store.commit = () => (world.commits++, disk.promise);
+  world.ingest.start();
+  for (let i = 0; i < 5; i++) {
+    world.ingest.metrics(gauge(world.clock), 1);
+    await world.clock.advance(60);
+  }
+  expect(world.commits).toBe(5);
+  disk.resolve();
+  await world.clock.advance(250);
+  expect(world.clock.pending).toBe(1);
+  await world.clock.advance(1_000);
+  expect([world.commits, world.clock.pending]).toEqual([6, 1]);
+  await world.ingest.close();
+  expect(world.clock.pending).toBe(0);
+});
+
 test('points over the memory budget are refused with a partial success and counted; later ones are taken', async () => {
   const world = setUp(15);
   world.ingest.start();

@@ -142,7 +142,6 @@ export class Ingest implements OtlpConsumer {
     }
     if (!this.#group) {
       this.#group = this.#newGroup();
-      this.#cancel();
       this.#schedule(groupMs);
     }
     const { settled } = this.#group;
@@ -224,7 +223,9 @@ export class Ingest implements OtlpConsumer {
     await this.process();
   }
 
+  /** Sets the one timer anew: while the disk stalls, several `process()` run, and each of them ends by setting it. */
   #schedule(ms: number): void {
+    this.#cancel();
     if (this.#closed) return;
     this.#cancel = this.#options.clock.setTimeout(() => {
       void this.process().finally(() => {
