@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '../base/clock.ts';
 import { eachError, errorText, isOperatorError } from '../base/errors.ts';
 import { createLogger, type Logger, type LogLevel } from '../base/logger.ts';
 import { sourceStack } from '../base/source-stack.ts';
+import { endProcess } from './end-process.ts';
 
 /** What every long-running program gets. */
 export interface MainContext {
@@ -35,11 +36,11 @@ export async function runMain(level: LogLevel, run: (context: MainContext) => Pr
   });
   try {
     await run({ logger, clock: systemClock, signal: abort.signal });
-    process.exit(0);
+    return await endProcess(0);
   } catch (error) {
     const own = eachError(error).find((one) => isOperatorError(one));
-    if (abort.signal.aborted && !own) process.exit(0);
+    if (abort.signal.aborted && !own) return endProcess(0);
     logger.error(errorText(error), own ? { code: own.code } : { stack: sourceStack(error) });
-    process.exit(1);
+    return endProcess(1);
   }
 }

@@ -4,6 +4,7 @@ import { readBuildInfo, versionText } from '../base/build-info.ts';
 import { systemClock } from '../base/clock.ts';
 import { addCompletion, printCompletions } from './completion/completion-command.ts';
 import { completeWord } from './completion/scripts.ts';
+import { endProcess } from './end-process.ts';
 import { readSecret } from './read-secret.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
@@ -65,7 +66,7 @@ tools
   .addHelpText('after', '\nExit code: 0 without a fault (and the request is admitted), 1 otherwise.')
   .action(async (directory: string, options: ValidateRulesOptions) => {
     const { validateRules } = await import('../minter/index.ts');
-    process.exit(await validateRules(directory, options, toolIo()));
+    await endProcess(await validateRules(directory, options, toolIo()));
   });
 
 const check = tools
@@ -81,7 +82,7 @@ if (asksCompletions) await printCompletions(program, argv.slice(3));
 else
   program.parseAsync(argv).catch((error: unknown) => {
     console.error(`minter: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
+    return endProcess(1);
   });
 
 /** Adds the settings to the two commands that have some. Their table is loaded only for these commands. */
@@ -99,7 +100,7 @@ async function register(all: boolean): Promise<void> {
     const { checkSettingTable } = await import('../minter/setting-table.ts');
     settingsCommand(check, checkSettingTable, names, async (values) => {
       const { checkApp } = await import('../minter/index.ts');
-      process.exit(await checkApp(values, toolIo()));
+      await endProcess(await checkApp(values, toolIo()));
     });
   }
 }

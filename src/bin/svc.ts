@@ -6,6 +6,7 @@ import { collectEarly, preferMemoryToSpeed } from '../runtime/memory.ts';
 import { addCompletion, printCompletions } from './completion/completion-command.ts';
 import { completeWord } from './completion/scripts.ts';
 import { compileCache } from './compile-cache.ts';
+import { endProcess } from './end-process.ts';
 import { runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
 
@@ -31,7 +32,7 @@ if (first === completeWord) await printCompletions(program, words);
 else
   program.parseAsync().catch((error: unknown) => {
     console.error(`svc: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
+    return endProcess(1);
   });
 
 /** Adds the flags of the one subcommand that runs; its implementation is loaded after its settings are valid. */

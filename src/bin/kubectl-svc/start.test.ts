@@ -1,7 +1,12 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createCa, issueLeaf } from '../../net/ca.ts';
 
 const bin = join(import.meta.dirname, '..');
 
@@ -43,4 +48,21 @@ test('without a command the plugin prints its help; without a cluster it says wh
   expect([status, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/error: no KUBECONFIG, .*\n {2}name a kubeconfig with --kubeconfig/);
   expect(start('kubectl-svc.ts', 'frobnicate')).toMatchObject({ status: 2, stdout: '' });
+});
+
+test('an answer that is longer than a pipe holds reaches its reader whole', async () => {
+  const answer = JSON.stringify({ status: 'success', data: { resultType: 'string', result: [1, 'k'.repeat(3e6)] } });
+  const authority = await createCa({ commonName: 'test', now: Date.now(), days: 1 });
+  const names = { commonName: 'q', dnsNames: [], ipAddresses: ['127.0.0.1'] };
+  const leaf = await issueLeaf(authority, names, { now: Date.now(), days: 1 });
+  const server = createServer(leaf, (_request, response) => response.end(answer));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const flags = ['--server', url, '--insecure-skip-tls-verify', '--token', 't', '-o', 'json', '1'];
+  const child = spawn(process.execPath, [join(bin, 'kubectl-svc.ts'), 'query', ...flags]);
+  const ended = once(child, 'exit');
+  await once(child.stdout, 'readable');
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  server.close();
+  expect([stderr, await ended, stdout.length]).toEqual(['', [0, null], answer.length + 1]);
 });
