@@ -12,8 +12,8 @@ export interface PluginResult {
 }
 
 export interface PluginRunOptions {
-  /** Answers in place of svc-query. */
-  answer?: (request: QueryRequest) => Partial<QueryResponse> | object | Promise<object>;
+  /** Answers in place of svc-query; `connection` is the number of the connection, from 1. */
+  answer?: (request: QueryRequest, connection: number) => Partial<QueryResponse> | object | Promise<object>;
   /** Answers requests for a stream in place of svc-query. */
   stream?: QueryServer['stream'];
   kube?: () => RestClient;
@@ -43,6 +43,7 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     rows: 24,
   });
   const { answer, stream, kube } = options;
+  let connections = 0;
   const host: Host = {
     stdout: output('stdout'),
     stderr: output('stderr'),
@@ -51,17 +52,21 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,
     ...(kube ? { kube } : {}),
-    ...(answer || stream ? { connect: async () => playedServer(answer, stream) } : {}),
+    ...(answer || stream ? { connect: async () => playedServer(answer, stream, ++connections) } : {}),
   };
   return { code: await runPlugin(args, host), ...result };
 }
 
-function playedServer(answer: PluginRunOptions['answer'], stream: QueryServer['stream'] | undefined): QueryServer {
+function playedServer(
+  answer: PluginRunOptions['answer'],
+  stream: QueryServer['stream'] | undefined,
+  connection: number,
+): QueryServer {
   return {
     target: 'https://query.test',
     async request(request) {
       if (!answer) throw new Error('this server plays streams only');
-      const played = await answer(request);
+      const played = await answer(request, connection);
       if ('text' in played) return { status: 200, headers: {}, ...(played as Partial<QueryResponse>) } as QueryResponse;
       const body = { status: 'success', degraded: false, missingNodes: [], ...played };
       return { status: 200, headers: {}, text: JSON.stringify(body) };

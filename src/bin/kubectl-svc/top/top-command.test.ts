@@ -168,3 +168,24 @@ test('--watch redraws in place, shows a failure without ending, and restores the
   expect(second).toContain('catalog');
   expect(third!.endsWith('\u001b[J\u001b[?25h\u001b[?1049l')).toBe(true);
 });
+
+test('after a failed refresh, --watch asks a new query server, and no old figures are written as new ones', async () => {
+  const clock = new FakeClock();
+  const abort = new AbortController();
+  const asked: number[] = [];
+  const { code, stdout, stderr } = await runPluginHere(['top', '-A', '-w', '-o', 'json'], {
+    answer: (_request, connection) => {
+      asked.push(connection);
+      if (asked.length === 4) abort.abort();
+      else setImmediate(() => clock.advance(5_000));
+      if (connection === 1 && asked.length > 1) throw new Error('the pod is gone');
+      return { ...answer, warnings: [`answer ${asked.length}`] };
+    },
+    clock,
+    signal: abort.signal,
+  });
+  expect(asked).toEqual([1, 1, 2, 2]);
+  expect([...stdout.matchAll(/answer \d/g)].join()).toBe('answer 1,answer 3');
+  expect(stderr).toContain('error: the pod is gone');
+  expect(code).toBe(0);
+});

@@ -11,8 +11,8 @@ const clearBelow = '\u001b[J';
 
 /**
  * Redraws until Ctrl-C. On a terminal it uses an alternate screen, which disappears afterwards, and overwrites it line
- * by line, so that nothing flickers. Elsewhere it appends. A failed attempt is shown and the loop goes on; only a
- * failure of the first attempt ends it.
+ * by line, so that nothing flickers. Elsewhere it appends. A failed attempt is shown, on a terminal above the last good
+ * one, and the loop goes on with a new connection to the query server; only a failure of the first attempt ends it.
  */
 export async function watch(
   session: Session,
@@ -21,6 +21,7 @@ export async function watch(
 ): Promise<void> {
   const { stdout, stderr, signal, clock } = session;
   let frame = await draw();
+  let failed = false;
   const onTerminal = stdout.isTerminal;
   if (onTerminal) stdout.write(enter);
   try {
@@ -28,14 +29,19 @@ export async function watch(
       const notes = frame.notes.map(printable);
       if (onTerminal) stdout.write(overwriting([...notes, ...frame.text.split('\n')], stdout.rows));
       else {
-        stdout.write(`${frame.text}\n`);
+        if (!failed) stdout.write(`${frame.text}\n`);
         for (const note of notes) stderr.write(`${note}\n`);
       }
       await sleep(clock, intervalMs, signal);
-      frame = await draw().catch((error: unknown) => {
-        if (signal.aborted) throw error;
-        return { text: frame.text, notes: errorLines(error).trimEnd().split('\n') };
-      });
+      try {
+        // The pods may have been replaced.
+        if (failed) await session.reconnect();
+        frame = await draw();
+        failed = false;
+      } catch (error) {
+        frame = { text: frame.text, notes: errorLines(error).trimEnd().split('\n') };
+        failed = true;
+      }
     }
   } catch (error) {
     if (!signal.aborted) throw error;
