@@ -1,4 +1,5 @@
 import { isIP, isIPv4 } from 'node:net';
+import { appIdForm, parseAppId } from '../api/v1alpha1/app-id.ts';
 import type { LogLevel } from '../base/logger.ts';
 import type { Setting } from '../base/settings.ts';
 import { foldName, isKeyVersionName, isOrganizationName, isRepositoryName } from './names.ts';
@@ -13,7 +14,7 @@ export const minterSettingTable = {
     isOrganizationName,
     'be an organisation name',
   ),
-  vcsAppId: integer({ help: "the App's numeric ID" }, 1, Number.MAX_SAFE_INTEGER),
+  vcsAppId: appId({ help: "the App's numeric ID" }),
   kmsKeyVersion: must(
     { help: 'full name of one key version: projects/…/cryptoKeyVersions/N' },
     isKeyVersionName,
@@ -110,6 +111,17 @@ function absolutePath(meaning: Meaning & { default: string }): Setting<string> {
 
 function loopbackSetting(meaning: Meaning): Setting<{ host: string; port: number } | undefined> {
   return { ...meaning, parse: (text) => (text === '' ? undefined : loopbackEndpoint(text)) };
+}
+
+function appId(meaning: Meaning): Setting<number> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const id = parseAppId(text);
+      if (id === undefined) throw new Error(`must be ${appIdForm}`);
+      return id;
+    },
+  };
 }
 
 function integer(meaning: Meaning, min: number, max: number): Setting<number> {

@@ -28,6 +28,10 @@ test('the minter needs four settings and has a default for the rest', () => {
   });
 });
 
+test('an App ID may have a final newline, as one has that comes from a file', () => {
+  expect(read({ ...env, VCS_APP_ID: '42\n' }).appId).toBe(42);
+});
+
 test('REPOSITORIES is a set in lower case, and undefined if it is not set', () => {
   expect(read({ ...env, REPOSITORIES: 'GitOps,docs' }).repositories).toEqual(new Set(['gitops', 'docs']));
   expect(read(env).repositories).toBeUndefined();
@@ -56,6 +60,8 @@ test.each<[field: string, value: string | undefined]>([
   ['VCS_APP_ID', '12x'],
   ['VCS_APP_ID', '0'],
   ['VCS_APP_ID', '1e3'],
+  ['VCS_APP_ID', '4\n2'],
+  ['VCS_APP_ID', '9007199254740992'],
   ['KMS_KEY_VERSION', undefined],
   ['KMS_KEY_VERSION', 'projects/p/locations/global/keyRings/r/cryptoKeys/k'],
   ['KMS_KEY_VERSION', `${env.KMS_KEY_VERSION}/`],

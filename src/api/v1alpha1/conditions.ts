@@ -267,7 +267,7 @@ export const minterDeploymentConditions = {
       Found: 'The Secret has a numeric App ID.',
       SecretNotFound: 'The Secret is missing.',
       KeyMissing: 'The Secret lacks the key.',
-      NotNumeric: 'The value is not a number.',
+      NotNumeric: 'The value is not a whole number from 1 to 9007199254740991.',
       Forbidden: 'The controller may not read the Secret, so its content is unknown.',
     },
   },

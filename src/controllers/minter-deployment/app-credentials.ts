@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { appIdForm, parseAppId } from '../../api/v1alpha1/app-id.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
@@ -26,9 +27,9 @@ export function judgeAppCredentials(
   if (!secret) return no('SecretNotFound', `Secret ${ref.name} does not exist in this namespace`);
   const encoded = (secret['data'] as Record<string, string> | undefined)?.[ref.key];
   if (encoded === undefined) return no('KeyMissing', `Secret ${ref.name} has no key ${ref.key}`);
-  const value = Buffer.from(encoded, 'base64').toString('utf8').trim();
-  if (!/^[0-9]{1,19}$/.test(value))
-    return no('NotNumeric', `key ${ref.key} of Secret ${ref.name} is not an App ID: digits only`);
+  const id = parseAppId(Buffer.from(encoded, 'base64').toString('utf8'));
+  if (id === undefined)
+    return no('NotNumeric', `key ${ref.key} of Secret ${ref.name} is not an App ID: it must be ${appIdForm}`);
   const message = `Secret ${ref.name} has an App ID`;
-  return { condition: { type, status: 'True', reason: 'Found', message }, hash: sha256Hex(value).slice(0, 16) };
+  return { condition: { type, status: 'True', reason: 'Found', message }, hash: sha256Hex(String(id)).slice(0, 16) };
 }

@@ -270,6 +270,9 @@ test.each<[string, KubeObject | undefined, string]>([
   ['lacks the key', secret({ other: '1' }), 'KeyMissing'],
   ['holds a name', secret({ 'app-id': 'my-app' }), 'NotNumeric'],
   ['holds nothing', secret({ 'app-id': '' }), 'NotNumeric'],
+  ['holds zero', secret({ 'app-id': '0' }), 'NotNumeric'],
+  ['holds a number that no minter takes', secret({ 'app-id': '9999999999999999' }), 'NotNumeric'],
+  ['holds a number of too many digits', secret({ 'app-id': '9999999999999999999' }), 'NotNumeric'],
   ['holds a number with a newline', secret({ 'app-id': '12345\n' }), 'Found'],
 ])('the verdict on a Secret that %s', (_what, object, reason) => {
   const result = judgeAppCredentials(object, { name: 's', key: 'app-id' });
