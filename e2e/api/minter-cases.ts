@@ -182,6 +182,7 @@ const pods: Case[] = [
     tolerations: [{ key: 'a', operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 60 }],
     podDisruptionBudget: false,
   }),
+  refuses('a negative amount', { resources: { requests: { cpu: -1 } } }, /requests.* greater than or equal to 0/),
   refuses('an amount with a wrong unit', { resources: { limits: { memory: '1GB' } } }, /memory.* should match/),
   refuses('an unknown toleration operator', { tolerations: [{ operator: 'In' }] }, /Unsupported value: "In"/),
   accepts('an existing service account', { serviceAccount: { create: false, name: 'signer' } }),

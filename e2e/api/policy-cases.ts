@@ -158,6 +158,16 @@ const ceilings: Case[] = [
   }),
   refuses('a size with a wrong unit', { retention: { metrics: { size: '2GB' } } }, /size.* should match/),
   refuses('a negative size', { retention: { metrics: { size: '-1' } } }, /size.* should match/),
+  refuses(
+    'a negative number as a size on disk',
+    { retention: { metrics: { size: -1 } } },
+    /metrics\.size.* greater than or equal to 0/,
+  ),
+  refuses(
+    'a negative number as a size in memory',
+    { retention: { spans: { size: -1 } } },
+    /spans\.size.* greater than or equal to 0/,
+  ),
   refuses('a retention of five minutes', { retention: { metrics: { time: '5m' } } }, /must be at least 10m/),
   refuses('a span retention of 0s', { retention: { spans: { time: '0s' } } }, /must be at least 1s/),
   refuses('a retention in days', { retention: { metrics: { time: '7d' } } }, /time.* should match/),
@@ -245,6 +255,11 @@ const redactionAndInstrument: Case[] = [
   accepts('a rollout to all nodes at the same time', { rollout: { maxUnavailable: '100%' } }),
   refuses('a rollout to 101% of the nodes', { rollout: { maxUnavailable: '101%' } }, /maxUnavailable.* should match/),
   refuses('a rollout to 0 nodes at a time', { rollout: { maxUnavailable: 0 } }, /greater than or equal to 1/),
+  refuses(
+    'a rollout to more nodes at a time than a DaemonSet can take',
+    { rollout: { maxUnavailable: 2_147_483_648 } },
+    /less than or equal to 2147483647/,
+  ),
   refuses('a rollout to 0% of nodes at a time', { rollout: { maxUnavailable: '0%' } }, /maxUnavailable.* should match/),
   refuses('a rollout interval of 0s', { rollout: { minInterval: '0s' } }, /must be at least 1s/),
   accepts('an export allow list', { exportAllowList: ['*.metrics.example', 'mimir.metrics.svc'] }),

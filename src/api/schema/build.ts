@@ -60,7 +60,10 @@ export function flag(description: string, options: { default?: boolean } = {}) {
   return Type.Boolean({ description, ...options });
 }
 
-/** A number or a string such as `2Gi` or `10%`. `pattern` applies only to the string form. */
+/**
+ * A number or a string such as `2Gi` or `10%`. `pattern` applies only to the string form, `minimum` and `maximum` only
+ * to the number.
+ */
 export function intOrString(description: string, pattern: string, options: SchemaOptions = {}) {
   return Type.Unsafe<number | string>({
     description,

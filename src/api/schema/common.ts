@@ -61,7 +61,7 @@ export function glob(description: string, maxLength = 63) {
 
 /** A number of bytes: `268435456`, `256Mi`, `2Gi`. */
 export function byteSize(description: string) {
-  return intOrString(description, patterns.byteSize);
+  return intOrString(description, patterns.byteSize, { minimum: 0 });
 }
 
 const selectorOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;

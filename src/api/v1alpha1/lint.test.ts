@@ -96,6 +96,12 @@ describe('every kind', () => {
     expect(pathsOf(free)).toEqual([]);
   });
 
+  test('bounds every number that may also be a text from below', () => {
+    const either = all.filter(({ schema }) => schema['x-kubernetes-int-or-string'] === true);
+    expect(either.length).toBeGreaterThan(4);
+    expect(pathsOf(either.filter(({ schema }) => schema['minimum'] === undefined))).toEqual([]);
+  });
+
   test('bounds every map', () => {
     expect(
       pathsOf(all.filter(({ schema }) => schema['additionalProperties'] !== undefined && !schema['maxProperties'])),

@@ -96,7 +96,9 @@ export const scope = object(
 );
 
 const quantities = (description: string) =>
-  map(description, intOrString('An amount such as 100m or 128Mi.', patterns.quantity), { maxProperties: 8 });
+  map(description, intOrString('An amount such as 100m or 128Mi.', patterns.quantity, { minimum: 0 }), {
+    maxProperties: 8,
+  });
 
 export const resources = object(
   'Compute resources of the container.',

@@ -295,9 +295,7 @@ export const rollout = object('How a new configuration reaches the nodes.', {
     intOrString(
       'Nodes that may restart capture at a time, as a number or a share; 10% unless set.',
       patterns.countOrPercent,
-      {
-        minimum: 1,
-      },
+      { minimum: 1, maximum: 2_147_483_647 },
     ),
   ),
   minInterval: optional(duration('The least time between two restarts of capture on a node; 60s unless set.', '1s')),

@@ -1,4 +1,4 @@
-import { OperatorError } from '../../base/errors.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
 import { parseQuantity } from '../../base/quantity.ts';
 
 /**
@@ -8,4 +8,16 @@ export function parseBytes(value: number | string): number {
   if (!/^[0-9]+(Ki|Mi|Gi|Ti|k|M|G|T)?$/.test(String(value)))
     throw new OperatorError('ERR_INPUT_INVALID', `${JSON.stringify(value)} is not a size such as 2Gi`);
   return parseQuantity(value)!;
+}
+
+/** The fault of the first invalid size that is set, as a sentence that begins with its field; or null. */
+export function sizeFault(values: Readonly<Record<string, number | string | undefined>>): string | null {
+  for (const [field, value] of Object.entries(values)) {
+    try {
+      if (value !== undefined) parseBytes(value);
+    } catch (error) {
+      return `${field}: ${errorText(error)}`;
+    }
+  }
+  return null;
 }

@@ -444,6 +444,16 @@ describe('retention', () => {
     });
     expect(retentionUnder({ spans: { size: '64Mi' } }).reason).toBe('Accepted');
   });
+  test.each(['metrics', 'spans'] as const)(
+    'of %s with a negative size is refused, and the compile goes on',
+    (store) => {
+      expect(retentionUnder({ [store]: { size: -1 } })).toEqual({
+        config: { metrics: {}, spans: {} },
+        ...{ ok: false, reason: 'Invalid' },
+        message: `spec.retention.${store}.size: -1 is not a size such as 2Gi`,
+      });
+    },
+  );
 });
 
 describe('sets, limits, exclusions', () => {

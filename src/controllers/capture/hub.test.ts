@@ -127,6 +127,18 @@ test('if the agent does not return its running config, the push is assumed to ne
   await one.end();
 });
 
+test('a leader whose first compile fails leaves the record of failures alone', async () => {
+  const one = new OneAgent();
+  one.isReadable = false;
+  await one.clock.advance(1_000);
+  expect([one.hub.compileError, one.plans]).toEqual(['an object that cannot be read', 0]);
+  one.isReadable = true;
+  one.hub.changed();
+  await one.clock.advance(1_000);
+  expect(one.plans).toBeGreaterThan(0);
+  await one.end();
+});
+
 test('an acknowledgement leads to no new plan if its node then runs what it should, and no other node waits', async () => {
   const one = new OneAgent();
   one.acknowledges = true;

@@ -242,7 +242,8 @@ export class CaptureHub {
   }
 
   #plan(): void {
-    if (!this.#signal || this.#signal.aborted) return;
+    // Without a compile no node is known, and a plan of no nodes would forget the failures under earlier leaders.
+    if (!this.#result || !this.#signal || this.#signal.aborted) return;
     const now = this.#options.clock.monotonic();
     for (const node of this.#nodes.values()) {
       const back = node.tick(now);

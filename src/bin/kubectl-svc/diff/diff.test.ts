@@ -187,6 +187,11 @@ describe('files', () => {
       /spec.ports\[1\].port: 70000 is more than 65535$/,
     ],
     [
+      'a number out of range where a text may stand too',
+      of('{rollout: {maxUnavailable: 0}}', 'ClusterTrafficPolicy'),
+      /spec.rollout.maxUnavailable: 0 is less than 1$/,
+    ],
+    [
       'a word that is not allowed',
       of('{selector: {}, mode: Kapture}'),
       /spec.mode: "Kapture" is none of Capture, Exclude$/,

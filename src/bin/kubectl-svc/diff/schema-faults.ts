@@ -14,7 +14,7 @@ export interface SchemaFault {
 export function schemaFaults(schema: JsonSchema, value: unknown, field: string): SchemaFault[] {
   const fault = (reason: string): SchemaFault[] => [{ field, reason }];
   if (schema['x-kubernetes-int-or-string'] === true) {
-    if (Number.isInteger(value)) return [];
+    if (Number.isInteger(value)) return rangeFaults(schema, value as number, fault);
     return typeof value === 'string' ? textFaults(schema, value, fault) : fault('is neither a whole number nor a text');
   }
   switch (schema['type']) {

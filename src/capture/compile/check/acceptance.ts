@@ -4,6 +4,7 @@ import type {
   TrafficMonitor,
   TrafficMonitorSpec,
 } from '../../../api/v1alpha1/index.ts';
+import { errorText } from '../../../base/errors.ts';
 import { largestSpanRing } from '../../capture-config.ts';
 import { parseBytes } from '../bytes.ts';
 import { headerFault } from '../headers.ts';
@@ -12,7 +13,7 @@ import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies, objectPath } from '../select/precedence.ts';
 import { matchesSelector } from '../select/selector.ts';
 import type { PolicyInForce } from '../settings.ts';
-import type { CompileEnvironment, MonitorFinding, NamedLabels } from '../types.ts';
+import type { CompileEnvironment, Finding, NamedLabels } from '../types.ts';
 
 /** The verdict on one policy or monitor, and the spec that goes into the nodes' configs for it. */
 export interface Judged<T extends { spec: unknown }> {
@@ -32,14 +33,16 @@ export function judgePolicies(
   policies: readonly ClusterTrafficPolicy[],
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
 ): Judged<ClusterTrafficPolicy>[] {
+  const findingOf = (spec: ClusterTrafficPolicySpec): Finding | null =>
+    findingBy(() => policyFinding(spec, environment));
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
-    const finding = policyFinding(object.spec, environment);
+    const finding = findingOf(object.spec);
     if (!finding) return { object, accepted: acceptedPolicy(object.spec), inForce: object.spec };
     const last = object.status?.lastAcceptedSpec;
     return {
       object,
       accepted: { ok: false, reason: finding.reason, message: finding.message },
-      inForce: last && policyFinding(last, environment) === null ? last : null,
+      inForce: last && findingOf(last) === null ? last : null,
     };
   });
   return judged.toSorted((a, b) =>
@@ -98,10 +101,11 @@ export function judgeMonitors(
 }
 
 function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): Judged<TrafficMonitor> {
-  const findingOf = (spec: TrafficMonitorSpec): MonitorFinding | null => {
-    const headers = headerFault(spec, covering);
-    return monitorFinding(spec) ?? (headers ? { reason: 'Invalid', message: headers } : null);
-  };
+  const findingOf = (spec: TrafficMonitorSpec): Finding | null =>
+    findingBy(() => {
+      const headers = headerFault(spec, covering);
+      return monitorFinding(spec) ?? (headers ? { reason: 'Invalid', message: headers } : null);
+    });
   const finding = findingOf(object.spec);
   if (!finding) return { object, accepted, inForce: object.spec };
   const last: TrafficMonitorSpec | undefined = object.status?.lastAcceptedSpec;
@@ -110,6 +114,18 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
     accepted: { ok: false, reason: finding.reason, message: finding.message },
     inForce: last && findingOf(last) === null ? last : null,
   };
+}
+
+/**
+ * The finding of a check. A check that throws finds a fault of this one object: no schema holds for a last accepted
+ * spec, nor for an object from before the schema had a rule, and other objects must not depend on it.
+ */
+function findingBy(check: () => Finding | null): Finding | null {
+  try {
+    return check();
+  } catch (error) {
+    return { reason: 'Invalid', message: `spec: cannot be read: ${errorText(error)}` };
+  }
 }
 
 /** Why a namespace may not have one more monitor. Each policy that covers the namespace must allow it. */

@@ -1,7 +1,7 @@
 import type { ClusterTrafficPolicySpec, MonitorSettings } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { errorText } from '../../../base/errors.ts';
-import { parseBytes } from '../bytes.ts';
+import { parseBytes, sizeFault } from '../bytes.ts';
 import { durationFault, longestInterval, longestRetention } from '../durations.ts';
 import { exportFault } from '../exports.ts';
 import { extraConfigFinding } from '../extra-config.ts';
@@ -31,6 +31,7 @@ export function policyFinding(
     settings('spec.defaults', spec.defaults) ??
     settings('spec.overrides', spec.overrides) ??
     durations(spec) ??
+    sizes(spec) ??
     instrument(spec) ??
     network(spec) ??
     histogram(spec) ??
@@ -87,6 +88,13 @@ function durations(spec: ClusterTrafficPolicySpec): string | null {
       longestRetention,
     )
   );
+}
+
+function sizes({ retention }: ClusterTrafficPolicySpec): string | null {
+  return sizeFault({
+    'spec.retention.metrics.size': retention?.metrics?.size,
+    'spec.retention.spans.size': retention?.spans?.size,
+  });
 }
 
 function instrument(spec: ClusterTrafficPolicySpec): string | null {

@@ -1,4 +1,4 @@
-import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import type { ClusterTrafficPolicySpec, TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { aMonitor, aNamespace, aPolicy, aWorld } from '../../../testing/capture/world.ts';
 import { compile } from '../compile.ts';
 
@@ -130,8 +130,14 @@ describe('a monitor is refused', () => {
     expect(result.monitors.get('shop/young')!.accepted.reason).toBe('NamespaceNotAllowed');
   });
 
-  test('without any effect on other monitors', () => {
-    const result = compile(aWorld({ monitors: [aMonitor('shop/bad', {}), aMonitor('shop/good', whole)] }));
+  test.each<[string, TrafficMonitor]>([
+    ['', aMonitor('shop/bad', {})],
+    [
+      ', also when its last accepted spec cannot be read',
+      aMonitor('shop/bad', {}, { status: { lastAcceptedSpec: { selector: {}, workloads: [null] } as never } }),
+    ],
+  ])('without any effect on other monitors%s', (_when, bad) => {
+    const result = compile(aWorld({ monitors: [bad, aMonitor('shop/good', whole)] }));
     expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.name)).toEqual(['good']);
   });
 });
@@ -208,6 +214,25 @@ describe('a policy is refused', () => {
     const bad = aPolicy('p', { exclusions: [{}] }, { status: { lastAcceptedSpec: good } });
     const yaml = compile(aWorld({ policies: [bad] })).nodes.get('node-1')!.config.instrument.yaml;
     expect(yaml).toContain('- k8s_namespace: pay');
+  });
+
+  test('alone, when a part of its last accepted spec is none that the schema admits', () => {
+    const stored = { exclusions: [null] } as unknown as ClusterTrafficPolicySpec;
+    const bad = aPolicy('bad', { exclusions: [{}] }, { status: { lastAcceptedSpec: stored } });
+    const good = aPolicy('good', { exclusions: [{ namespaces: ['pay'] }] });
+    const { policies } = compile(aWorld({ policies: [bad, good] }));
+    expect(policies.get('bad')).toMatchObject({ accepted: { ok: false, reason: 'Invalid' }, inForce: null });
+    expect(policies.get('good')!.accepted.ok).toBe(true);
+  });
+
+  test('alone, when it was stored without what the schema requires, and the message says what failed', () => {
+    const stored = aPolicy('bad', { exclusions: [null] } as unknown as ClusterTrafficPolicySpec);
+    const { policies } = compile(aWorld({ policies: [stored, aPolicy('good', {})] }));
+    expect(policies.get('bad')).toMatchObject({
+      accepted: { ok: false, reason: 'Invalid', message: expect.stringMatching(/^spec: cannot be read: /) as string },
+      inForce: null,
+    });
+    expect(policies.get('good')!.accepted.ok).toBe(true);
   });
 
   test('without any effect on the files of the nodes', () => {
