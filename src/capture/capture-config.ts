@@ -8,6 +8,14 @@ const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
 const strict = { additionalProperties: false } as const;
 
+/** The most policies that are in force at a time. Agents of version 0.1.0 take the rules of 64. */
+export const maxPolicies = 1_000;
+/** The most destinations of one policy or monitor. */
+const maxExports = 4;
+/** The most globs that one destination is checked against. */
+export const maxAllowGlobs = 256;
+const maxNamespaces = 20_000;
+
 /** The rules that apply per pod, from a monitor or from a policy's defaults. */
 const podRules = {
   /** Metric families to keep; absent = all, empty = no metric at all. */
@@ -48,7 +56,7 @@ const exportRule = {
   /** Present where spans are sent too. */
   spans: Type.Optional(Type.Literal(true)),
   /** Host globs that allow a monitor's destination; absent for a destination that a policy itself defines. */
-  allow: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: 256 })),
+  allow: Type.Optional(Type.Array(Type.String({ maxLength: 253 }), { maxItems: maxAllowGlobs })),
 };
 
 /**
@@ -79,7 +87,7 @@ export const captureMonitorRuleSchema = Type.Object(
     maxSeries: Type.Optional(count),
     maxSpansPerSecond: Type.Optional(count),
     /** The additional destinations of the series and spans of these pods. */
-    exports: Type.Optional(Type.Array(Type.Object(exportRule, strict), { maxItems: 4 })),
+    exports: Type.Optional(Type.Array(Type.Object(exportRule, strict), { maxItems: maxExports })),
   },
   strict,
 );
@@ -89,7 +97,7 @@ export const captureMonitorRuleSchema = Type.Object(
  * namespaces applies to every pod that no earlier rule covers.
  */
 export const captureFallbackRuleSchema = Type.Object(
-  { namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...podRules },
+  { namespaces: Type.Optional(Type.Array(name, { maxItems: maxNamespaces })), ...podRules },
   strict,
 );
 
@@ -100,7 +108,7 @@ export const captureFallbackRuleSchema = Type.Object(
 export const captureRedactionSchema = Type.Object(
   {
     /** The namespaces it covers; absent = all, and processes outside of pods. */
-    namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })),
+    namespaces: Type.Optional(Type.Array(name, { maxItems: maxNamespaces })),
     /** Names to redact in addition to the built-in ones, and built-in names to let through. */
     queryParams: Type.Optional(
       Type.Object(
@@ -170,8 +178,8 @@ export const captureConfigSchema = Type.Object(
       strict,
     ),
     monitors: Type.Array(captureMonitorRuleSchema, { maxItems: 20_000 }),
-    /** Absent when no policy has rules for pods without a monitor. */
-    fallback: Type.Optional(Type.Array(captureFallbackRuleSchema, { maxItems: 64 })),
+    /** Absent when no policy has rules for pods without a monitor; at most one rule for each namespace. */
+    fallback: Type.Optional(Type.Array(captureFallbackRuleSchema, { maxItems: maxNamespaces })),
     limits: Type.Object(
       {
         maxSeriesPerNode: count,
@@ -187,15 +195,15 @@ export const captureConfigSchema = Type.Object(
     exports: Type.Optional(
       Type.Array(
         Type.Object(
-          { policy: name, namespaces: Type.Optional(Type.Array(name, { maxItems: 20_000 })), ...exportRule },
+          { policy: name, namespaces: Type.Optional(Type.Array(name, { maxItems: maxNamespaces })), ...exportRule },
           strict,
         ),
-        { maxItems: 64 },
+        { maxItems: maxPolicies * maxExports },
       ),
     ),
     retention: Type.Object({ metrics: retentionSchema, spans: retentionSchema }, strict),
     /** Redaction rules of the policies, strongest first; absent when no policy has any. */
-    redaction: Type.Optional(Type.Array(captureRedactionSchema, { maxItems: 64 })),
+    redaction: Type.Optional(Type.Array(captureRedactionSchema, { maxItems: maxPolicies })),
     /** Bounds that exponential histograms are converted into, where a policy sets them. Units: seconds, and bytes. */
     histogram: Type.Optional(
       Type.Object({ durationBounds: Type.Optional(bounds), sizeBounds: Type.Optional(bounds) }, strict),

@@ -171,6 +171,7 @@ export const clusterTrafficPolicyConditions = {
       LimitClamped: 'The spec is accepted; a size in it is lowered to what an agent can hold.',
       Invalid: 'A field does not mean anything that can be carried out.',
       ExtraConfigNotAllowed: 'The field instrument.extraConfig is set and the controller does not allow it.',
+      TooManyPolicies: 'As many older policies are in force as an agent takes; this one is not.',
     },
   },
   Programmed: programmed,

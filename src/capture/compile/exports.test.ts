@@ -85,3 +85,16 @@ test.each([
 ])('the glob %s matches the host %s: %s', (glob, host, matches) => {
   expect(hostMatches(glob, host)).toBe(matches);
 });
+
+test('of many globs that allow a host, the config has as many as an agent takes', () => {
+  const globs = Array.from({ length: 300 }, (_, i) => {
+    const text = [...'examplecom'].map((letter, at) => ((i >> at) & 1 ? '?' : letter)).join('');
+    return `*.${text.slice(0, 7)}.${text.slice(7)}`;
+  });
+  const policies = Array.from({ length: 10 }, (_, i) =>
+    aPolicy(`p${i}`, { exportAllowList: globs.slice(i * 30, i * 30 + 30) }),
+  );
+  const { config } = compile(aWorld({ policies, monitors: [aMonitor('shop/m', withExport())] })).nodes.get('node-1')!;
+  expect(config.monitors[0]!.exports![0]!.allow).toHaveLength(256);
+  expect(() => parseCaptureConfig(config)).not.toThrow();
+});

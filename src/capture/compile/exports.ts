@@ -1,5 +1,5 @@
 import type { ClusterTrafficPolicySpec, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
-import type { CaptureExportRule, CapturePolicyExport } from '../capture-config.ts';
+import { maxAllowGlobs, type CaptureExportRule, type CapturePolicyExport } from '../capture-config.ts';
 import { hostMatches, hostOf } from '../host-glob.ts';
 import { namespacesOf } from './select/scope.ts';
 import { sortedSet, type PolicyInForce } from './settings.ts';
@@ -44,7 +44,7 @@ export function monitorExports(
   const outcomes: ExportOutcome[] = [];
   for (const item of (spec.export ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     const host = hostOf(item.endpoint) ?? '';
-    const allow = sortedSet(lists.filter((glob) => hostMatches(glob, host)));
+    const allow = sortedSet(lists.filter((glob) => hostMatches(glob, host))).slice(0, maxAllowGlobs);
     const secret = secretOf(namespace, item);
     outcomes.push({ name: item.name, host, allowed: allow.length > 0, ...(secret ? { secret } : {}) });
     if (allow.length > 0) rules.push({ ...ruleOf(namespace, item, withSpans), allow });

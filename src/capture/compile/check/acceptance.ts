@@ -5,7 +5,7 @@ import type {
   TrafficMonitorSpec,
 } from '../../../api/v1alpha1/index.ts';
 import { errorText } from '../../../base/errors.ts';
-import { largestSpanRing } from '../../capture-config.ts';
+import { largestSpanRing, maxPolicies } from '../../capture-config.ts';
 import { parseBytes } from '../bytes.ts';
 import { headerFault } from '../headers.ts';
 import { monitorFinding } from './monitor-checks.ts';
@@ -27,7 +27,8 @@ const accepted = { ok: true, reason: 'Accepted', message: '' } as const;
 
 /**
  * Judges the policies, and returns the strongest first. An invalid one is represented by its last accepted spec, if it
- * has one that still compiles: a typing mistake must not switch off exclusions or ceilings.
+ * has one that still compiles: a typing mistake must not switch off exclusions or ceilings. Of more policies than a
+ * config can hold the oldest are in force.
  */
 export function judgePolicies(
   policies: readonly ClusterTrafficPolicy[],
@@ -45,11 +46,24 @@ export function judgePolicies(
       inForce: last && findingOf(last) === null ? last : null,
     };
   });
-  return judged.toSorted((a, b) =>
+  return withinBound(judged).toSorted((a, b) =>
     comparePolicies(
       { metadata: a.object.metadata, spec: a.inForce ?? a.object.spec },
       { metadata: b.object.metadata, spec: b.inForce ?? b.object.spec },
     ),
+  );
+}
+
+/** Refuses the youngest of the policies in force if they are more than a config can hold. */
+function withinBound(judged: readonly Judged<ClusterTrafficPolicy>[]): readonly Judged<ClusterTrafficPolicy>[] {
+  const inForce = judged.filter((one) => one.inForce);
+  if (inForce.length <= maxPolicies) return judged;
+  const oldestFirst = inForce.toSorted((a, b) => byAge(a.object.metadata, b.object.metadata));
+  const beyond = new Set(oldestFirst.slice(maxPolicies));
+  const message = `${maxPolicies} older policies are in force, as many as an agent takes`;
+  const refusal = { ok: false, reason: 'TooManyPolicies', message };
+  return judged.map((one) =>
+    beyond.has(one) ? { ...one, accepted: one.accepted.ok ? refusal : one.accepted, inForce: null } : one,
   );
 }
 
