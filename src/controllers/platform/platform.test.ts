@@ -225,25 +225,40 @@ test('an existing CA is kept, even if the cache does not hold it', async () => {
   expect(pem(names.ca, 'ca.crt')).toBe(ca);
 });
 
+const policyObject = (...of: Parameters<typeof aPolicy>): KubeObject => aPolicy(...of) as unknown as KubeObject;
+interface AgentSpec {
+  template: { spec: { hostNetwork?: boolean } };
+  updateStrategy: { rollingUpdate: { maxUnavailable: unknown } };
+}
+const agentSpec = (): AgentSpec =>
+  harness.server.storage.get(coreResources.daemonSets, namespace, names.agent)['spec'] as AgentSpec;
+const hostNetwork = (): boolean => agentSpec().template.spec.hostNetwork === true;
+const maxUnavailable = (): unknown => agentSpec().updateStrategy.rollingUpdate.maxUnavailable;
+
 test('a policy that captures flows moves the agents to the host network', async () => {
   await begin();
-  const hostNetwork = (): unknown =>
-    (
-      harness.server.storage.get(coreResources.daemonSets, namespace, names.agent)['spec'] as {
-        template: { spec: { hostNetwork?: boolean } };
-      }
-    ).template.spec.hostNetwork;
-  expect(hostNetwork()).not.toBe(true);
-  harness.server.put(clusterTrafficPolicies, {
-    apiVersion: 'svc.dev/v1alpha1',
-    kind: 'ClusterTrafficPolicy',
-    metadata: { name: 'flows' },
-    spec: { network: { enabled: true } },
-  });
-  await harness.passUntil(() => hostNetwork() === true, 'the host network');
+  expect(hostNetwork()).toBe(false);
+  harness.server.put(clusterTrafficPolicies, policyObject('flows', { network: { enabled: true } }));
+  await harness.passUntil(hostNetwork, 'the host network');
 });
 
-const policyObject = (...of: Parameters<typeof aPolicy>): KubeObject => aPolicy(...of) as unknown as KubeObject;
+test('a policy that is refused changes no agent', async () => {
+  const refused = { namespaceSelector: {}, network: { enabled: true }, rollout: { maxUnavailable: 7 } };
+  await begin([
+    [clusterTrafficPolicies, policyObject('refused', refused)],
+    [clusterTrafficPolicies, policyObject('weak', { priority: -1, rollout: { maxUnavailable: 3 } })],
+  ]);
+  await harness.passUntil(() => maxUnavailable() === 3, 'the strategy of the policy that is accepted');
+  expect(hostNetwork()).toBe(false);
+});
+
+test('the last accepted spec of a policy that is refused keeps the agents as they are', async () => {
+  const lastAcceptedSpec = { network: { enabled: true }, rollout: { maxUnavailable: 5 } };
+  const edited = policyObject('flows', { exclusions: [{}] }, { status: { lastAcceptedSpec } });
+  await begin([[clusterTrafficPolicies, edited]]);
+  await harness.passUntil(() => maxUnavailable() === 5, 'the strategy of the last accepted spec');
+  expect(hostNetwork()).toBe(true);
+});
 interface Condition {
   type: string;
   status: string;
@@ -258,16 +273,10 @@ const conditionOf = (policy: string, type: string): Condition | undefined =>
 
 test('the strongest policy with a maxUnavailable decides how many agents are replaced at a time', async () => {
   await begin();
-  const update = (): unknown =>
-    (
-      harness.server.storage.get(coreResources.daemonSets, namespace, names.agent)['spec'] as {
-        updateStrategy: { rollingUpdate: { maxUnavailable: unknown } };
-      }
-    ).updateStrategy.rollingUpdate.maxUnavailable;
-  expect(update()).toBe('10%');
+  expect(maxUnavailable()).toBe('10%');
   harness.server.put(clusterTrafficPolicies, policyObject('a-weak', { rollout: { maxUnavailable: 1 } }));
   harness.server.put(clusterTrafficPolicies, policyObject('b-strong', { priority: 5, rollout: { maxUnavailable: 4 } }));
-  await harness.passUntil(() => update() === 4, 'the strategy of the policy');
+  await harness.passUntil(() => maxUnavailable() === 4, 'the strategy of the policy');
 });
 
 describe('the condition CertificateExpiring of policies', () => {

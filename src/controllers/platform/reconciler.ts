@@ -28,6 +28,7 @@ import {
   customMetricsApiServices,
   defaultCustomMetricsMode,
   externalMetricsApiServices,
+  instrumentVersion,
   names,
   renderedKinds,
   renderPlatform,
@@ -58,7 +59,7 @@ import {
 } from './metrics-apis.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
-import { comparePolicies } from '../../capture/index.ts';
+import { judgePolicies, policiesInForce } from '../../capture/index.ts';
 
 /** The one key of this controller: there is one platform. */
 export const platformKey = { name: 'platform' } as const;
@@ -360,18 +361,21 @@ async function writePolicyConditions(
 /**
  * The policies' settings for the one DaemonSet of the agents. Pure.
  *
- * Flows are read from the host's own network devices, so capturing them anywhere puts the agents into the host's
- * network: one policy that asks for flows is enough. The strongest policy that sets `rollout.maxUnavailable` decides
- * how many agents may be replaced at a time.
+ * A policy that is refused counts with its last accepted spec, as in the agents' configs. Flows are read from the
+ * host's own network devices, so capturing them anywhere puts the agents into the host's network: one policy that asks
+ * for flows is enough. The strongest policy that sets `rollout.maxUnavailable` decides how many agents may be replaced
+ * at a time.
  */
 export function fromPolicies(
   base: PlatformInput,
   policies: readonly ClusterTrafficPolicy[],
 ): Pick<PlatformInput, 'hostNetwork' | 'agentMaxUnavailable'> {
-  const inForce = policies.filter((p) => p.metadata.deletionTimestamp === undefined).sort(comparePolicies);
-  const update = inForce.find((p) => p.spec.rollout?.maxUnavailable !== undefined);
+  const environment = { instrumentVersion: instrumentVersion(base), allowExtraConfig: base.allowExtraConfig ?? false };
+  const living = policies.filter((p) => p.metadata.deletionTimestamp === undefined);
+  const specs = policiesInForce(judgePolicies(living, environment)).map(({ spec }) => spec);
+  const [maxUnavailable = base.agentMaxUnavailable] = specs.flatMap((spec) => spec.rollout?.maxUnavailable ?? []);
   return {
-    hostNetwork: base.hostNetwork || inForce.some((p) => p.spec.network?.enabled === true),
-    agentMaxUnavailable: update?.spec.rollout?.maxUnavailable ?? base.agentMaxUnavailable,
+    hostNetwork: base.hostNetwork || specs.some((spec) => spec.network?.enabled === true),
+    agentMaxUnavailable: maxUnavailable,
   };
 }
