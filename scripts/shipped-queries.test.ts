@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse as parseYaml } from 'yaml';
+import { flowMetric, requestFamilies } from '../src/api/page/request-families.ts';
 import { parse } from '../src/promql/index.ts';
-import { flowMetric, requestFamilies } from '../src/query/topology/families.ts';
 import { dashboards } from './generate/dashboards.ts';
 import { registeredMetrics, type RegisteredMetric } from './generate/registered-metrics.ts';
 

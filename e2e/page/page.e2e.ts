@@ -83,7 +83,8 @@ needing(browserNeed).describe('the query page', () => {
         const t = now - (80 - k) * 15_000;
         stage.cluster.append(node, { __name__: 'svc_agent_up' }, t, 1);
         for (const [service, perSample] of Object.entries({ catalog: 15, checkout: 30 })) {
-          const own = { service_name: service, k8s_namespace_name: 'shop', k8s_deployment_name: service };
+          const owner = { k8s_namespace_name: 'shop', k8s_owner_name: service, k8s_kind: 'Deployment' };
+          const own = { service_name: service, ...owner, k8s_deployment_name: service };
           stage.cluster.append(node, { __name__: requests, ...own }, t, k * perSample);
         }
       }

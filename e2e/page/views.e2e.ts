@@ -186,6 +186,24 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(await tab.violations()).toEqual([]);
   });
 
+  test('the address of a service without a kind shows the first workload of that name, of its own kind', async () => {
+    await open('services');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(decodeURIComponent(request.url())));
+    await page.goto(new URL('service?ns=shop&name=gateway', page.url()).href);
+    await page.getByRole('heading', { name: 'shop/gateway Deployment' }).waitFor();
+    await page.getByText('How it is decided for gateway-7d9f-x1').waitFor();
+    await page.getByRole('region', { name: 'Errors' }).getByText('Nothing in the last hour.').waitFor();
+    // The agents of this stage hold no spans, which is an alert about missing nodes. Nothing else may fail.
+    expect(await page.locator('.note.bad').allTextContents()).toEqual([]);
+    const explained = asked.filter((text) => text.includes('/explain'));
+    expect(explained.map((text) => new URL(text).searchParams.get('kind'))).toEqual(['Deployment']);
+    const ranges = asked.filter((text) => text.includes('/query_range'));
+    expect(ranges).toHaveLength(3);
+    for (const text of ranges) expect(text).toContain('k8s_kind="Deployment"');
+    expect(complaints).toEqual([]);
+  });
+
   test('a service names missing nodes once, above all of its numbers', async () => {
     await open('service?ns=shop&name=gateway&kind=Deployment', { state: 'degraded' });
     await page.getByRole('region', { name: 'Pods' }).waitFor();

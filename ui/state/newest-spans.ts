@@ -31,7 +31,7 @@ export async function newestSpans(
   { namespace, name, kind, window, slowMs }: NewestSpansOf,
   signal: AbortSignal,
 ): Promise<Answer<NewestSpans>> {
-  const own: StreamFilter = { namespace: [namespace], workload: [kind === '' ? name : `${kind}/${name}`] };
+  const own: StreamFilter = { namespace: [namespace], workload: [`${kind}/${name}`] };
   const slow = slowMs ? [{ ...own, minDuration: [`${Math.max(1, Math.ceil(slowMs))}ms`] }] : [];
   const asks: readonly StreamAsk[] = [
     { number: newest, include: [own] },

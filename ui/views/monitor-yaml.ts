@@ -17,10 +17,12 @@ spec:
 }
 
 /**
- * The matchers of a workload's series, by its kind (`k8s_deployment_name`). The kind may come from a link: a kind that
- * is not a plain word counts as a pod, so a link cannot inject PromQL.
+ * The matchers of a workload's series, by the labels that the server's summaries are grouped by: of many kinds of
+ * owners, agents write no other label. A pod without an owner is its own workload. Quoted, because a link may bring
+ * all three.
  */
 export function workloadMatchers(namespace: string, workload: string, kind: string): string {
-  const label = kind === 'Pod' || !/^[A-Za-z]{1,63}$/.test(kind) ? 'k8s_pod_name' : `k8s_${kind.toLowerCase()}_name`;
-  return `k8s_namespace_name=${JSON.stringify(namespace)}, ${label}=${JSON.stringify(workload)}`;
+  const [ns, name, of] = [namespace, workload, kind].map((text) => JSON.stringify(text));
+  const owner = kind === 'Pod' ? `k8s_owner_name="", k8s_pod_name=${name}` : `k8s_owner_name=${name}, k8s_kind=${of}`;
+  return `k8s_namespace_name=${ns}, ${owner}`;
 }

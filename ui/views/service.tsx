@@ -17,7 +17,7 @@ import { linkedWindow, windowOf } from '../state/window.ts';
 import { Explained } from './explained.tsx';
 import { monitorYaml } from './monitor-yaml.ts';
 import { NewestSpans } from './live/newest-spans.tsx';
-import { serviceQueries } from './service-queries.ts';
+import { serviceQueries, type ServiceQueries } from './service-queries.ts';
 import { summaryOf, workloadNodeOf, type Workload } from './workload-of.ts';
 
 export function Service({ place: { params } }: { place: Place }): JSX.Element {
@@ -26,26 +26,25 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
     string,
     string,
   ];
-  const own: Workload = { namespace, name, kind };
+  const named: Workload = { namespace, name, kind };
   const window = windowOf(params);
-  const linked = linkedWindow(params);
-  const queries = serviceQueries(own);
   const asked = useAnswer(`service ${window}`, (signal) => services(window, { signal }), { everyMs: 15_000 });
-  const slowMs = asked.answer && summaryOf(asked.answer.data, own)?.p99Ms;
+  const summary = asked.answer && summaryOf(asked.answer.data, named);
+  const own: Workload = { namespace, name, kind: kind || (summary?.workloadKind ?? '') };
   return (
     <>
       <div class="row wrap tools">
-        <a href={addressOf('services', { window: linked })}>Services</a>
+        <a href={addressOf('services', { window: linkedWindow(params) })}>Services</a>
         <h2 class="title">
           <span class="quiet">{namespace}/</span>
-          {name} <small>{kind}</small>
+          {name} <small>{own.kind}</small>
         </h2>
         <WindowChoice params={params} />
       </div>
       <DegradedOnce>
         <Shown asked={asked} what="this service">
           {(all) => {
-            const found = summaryOf(all, own);
+            const found = summaryOf(all, named);
             if (!found) return <Empty title="This workload was not seen in this time">Try a longer window.</Empty>;
             return (
               <>
@@ -71,17 +70,39 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
             );
           }}
         </Shown>
-        <div class="graphs">
-          <Graph title="Requests" expr={queries.rate} format={perSecond} />
-          <Graph title="Errors" expr={queries.errorShare} format={percent} />
-          <Graph title="p99" expr={queries.p99} format={duration} />
-        </div>
-        <Breakdown title="Routes" label="http_route" expr={queries.by('http_route')} />
-        <Explained namespace={namespace} workload={name} kind={kind} />
-        <Breakdown title="Requests by pod" label="k8s_pod_name" expr={queries.by('k8s_pod_name')} />
-        <NewestSpans namespace={namespace} name={name} kind={kind} window={window} slowMs={slowMs} />
-        <Peers own={own} window={window} linked={linked} />
+        {own.kind === '' ? null : (
+          <Details own={own} window={window} linked={linkedWindow(params)} slowMs={summary?.p99Ms} />
+        )}
       </DegradedOnce>
+    </>
+  );
+}
+
+interface DetailsProps {
+  /** With its kind. */
+  readonly own: Workload;
+  readonly window: string;
+  readonly linked: string | undefined;
+  /** Unit: ms. */
+  readonly slowMs: number | null | undefined;
+}
+
+/** What is asked about the workload alone. */
+function Details({ own, window, linked, slowMs }: DetailsProps): JSX.Element {
+  const { namespace, name, kind } = own;
+  const queries = serviceQueries(own);
+  return (
+    <>
+      <div class="graphs">
+        <Graph title="Requests" expr={queries.rate} format={perSecond} />
+        <Graph title="Errors" expr={queries.errorShare} format={percent} />
+        <Graph title="p99" expr={queries.p99} format={duration} />
+      </div>
+      <Breakdown title="Routes" labels={['http_route', 'rpc_method']} by={queries.by} />
+      <Explained namespace={namespace} workload={name} kind={kind} />
+      <Breakdown title="Requests by pod" labels={['k8s_pod_name']} by={queries.by} />
+      <NewestSpans namespace={namespace} name={name} kind={kind} window={window} slowMs={slowMs} />
+      <Peers own={own} window={window} linked={linked} />
     </>
   );
 }
@@ -114,7 +135,10 @@ function Graph(props: { title: string; expr: string; format: (value: number | nu
   );
 }
 
-function Breakdown({ title, label, expr }: { title: string; label: string; expr: string }): JSX.Element {
+/** A series is named by the first of the labels that it has. */
+function Breakdown(props: { title: string; labels: readonly string[]; by: ServiceQueries['by'] }): JSX.Element {
+  const { title, labels, by } = props;
+  const expr = by(...labels);
   const asked = useAnswer(expr, (signal) => instant(expr, Date.now() / 1000, { signal }), { everyMs: 30_000 });
   return (
     <section aria-label={title}>
@@ -135,7 +159,7 @@ function Breakdown({ title, label, expr }: { title: string; label: string; expr:
                 .slice(0, 30)
                 .map(({ metric, value }) => (
                   <tr key={JSON.stringify(metric)}>
-                    <td>{metric[label] ?? 'not known'}</td>
+                    <td>{labels.map((label) => metric[label]).find(Boolean) ?? 'not known'}</td>
                     <td class="num">{perSecond(Number(value?.[1]))}</td>
                   </tr>
                 ))}

@@ -1,16 +1,16 @@
 import { appendTo } from '../../base/collections/counts.ts';
 import { compareText } from '../../base/text/texts.ts';
 import { namespaceLabel } from '../../api/labels.ts';
+import { partLabel, requestFamilies, type RequestFamily } from '../../api/page/request-families.ts';
 import type { EdgePromql, EdgeSource, Topology, TopologyEdge, TopologyGrouping } from '../../api/page/types.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import type { AddressIndex } from '../addresses/address-index.ts';
 import { databases } from '../../stream/index.ts';
 import { Ends, type End } from './ends.ts';
-import { requestFamilies, type RequestFamily } from './families.ts';
 import { FlowTally, type FlowPair } from './flow-tally.ts';
 import { type Bytes, Requests, statsOf } from './measures.ts';
-import { edgeQueries, flowPart, flowQuery, partLabel, subjectLabels } from './queries.ts';
+import { edgeQueries, flowPart, flowQuery, subjectLabels } from './queries.ts';
 
 /** One row for all elements of the answer to `topologyQuery` that differ only in the label `le`. */
 export interface RateRow {

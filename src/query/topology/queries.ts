@@ -1,15 +1,11 @@
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
+import { flowMetric, partLabel, requestFamilies, type RequestFamily } from '../../api/page/request-families.ts';
 import type { TopologyGrouping } from '../../api/page/types.ts';
 import type { Matcher } from '../../promql/index.ts';
 import { anyOf } from '../../base/text/texts.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
-import { flowMetric, requestFamilies, type RequestFamily } from './families.ts';
 
-/**
- * The label that marks the part of the query that a sample belongs to. Its value for a family's requests is the
- * family's `part`, for the family's failures the same with `!` appended, and for flows `flows`.
- */
-export const partLabel = 'svc_part';
+/** The value of `partLabel` for flows. */
 export const flowPart = 'flows';
 
 export const ownerLabel = 'k8s_owner_name';

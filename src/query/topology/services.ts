@@ -2,14 +2,14 @@ import { compareText } from '../../base/text/texts.ts';
 import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
+import { partLabel, requestFamilies } from '../../api/page/request-families.ts';
 import type { ServiceSummary } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { matchPods } from '../../capture/index.ts';
 import type { AddressIndex, IndexedPod, Workload } from '../addresses/address-index.ts';
 import type { RateRow } from './assemble.ts';
-import { requestFamilies } from './families.ts';
 import { Requests, statsOf } from './measures.ts';
-import { flowPart, partLabel } from './queries.ts';
+import { flowPart } from './queries.ts';
 
 /** One element of the answer to `servedRates` over a range: a value for each step that has data. */
 export interface RateSeries {

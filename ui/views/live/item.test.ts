@@ -37,14 +37,14 @@ test.each([
 ])('the level of a span with %j is %s', (change, level) => expect(levelOfSpan(span(change))).toBe(level));
 
 test('a server span leads to queries of its route, a client span to queries of its peer', () => {
-  const own = 'k8s_namespace_name="shop", k8s_deployment_name="cart", http_route="/cart/{id}"';
+  const own = 'k8s_namespace_name="shop", k8s_owner_name="cart", k8s_kind="Deployment", http_route="/cart/{id}"';
   expect(exprs(queriesOfSpan(span()))).toEqual([
     `sum by (http_response_status_code) (rate(http_server_request_duration_count{${own}}[5m]))`,
     `histogram_quantile(0.99, sum by (le) (rate(http_server_request_duration_bucket{${own}}[5m])))`,
   ]);
   const peer = { namespace: 'pay', workload: { kind: 'StatefulSet', name: 'bank' } };
   expect(exprs(queriesOfSpan(span({ kind: 'client', peer })))[0]).toContain(
-    '{k8s_namespace_name="pay", k8s_statefulset_name="bank"}',
+    '{k8s_namespace_name="pay", k8s_owner_name="bank", k8s_kind="StatefulSet"}',
   );
   expect(queriesOfSpan(span({ kind: 'client' }))).toEqual([]);
 });

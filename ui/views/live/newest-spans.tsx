@@ -18,7 +18,7 @@ export function NewestSpans(of: NewestSpansOf): JSX.Element {
     // Rows do not move while the user reads one of them.
     { everyMs: reading ? 0 : 30_000 },
   );
-  const live = addressOf('live', { ns: namespace, workload: kind === '' ? name : `${kind}/${name}` });
+  const live = addressOf('live', { ns: namespace, workload: `${kind}/${name}` });
   return (
     <section aria-label="Newest spans">
       <h2>Newest spans</h2>

@@ -1,4 +1,17 @@
-import type { Matcher } from '../../promql/index.ts';
+/** The request metrics that the numbers of workloads are made of. Without imports, so that the page takes it as it is. */
+
+/** A matcher of PromQL. */
+interface Matcher {
+  readonly type: '=' | '!=' | '=~' | '!~';
+  readonly name: string;
+  readonly value: string;
+}
+
+/**
+ * The label that marks the part of the query that a sample belongs to. Its value for a family's requests is the
+ * family's `part`, for the family's failures the same with `!` appended, and for flows `flows`.
+ */
+export const partLabel = 'svc_part';
 
 /** A histogram of request durations, as the agents store it. */
 export interface RequestFamily {
