@@ -199,6 +199,27 @@ needing(browserNeed).describe('the query page', () => {
     expect([await tab.violations(), complaints]).toEqual([[], []]);
   });
 
+  test('a graph or exemplars that fail alone say so, beside the table of values', async () => {
+    const error = 'query processing would load too many samples';
+    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
+      await context.route(/\/query_range/, (route) =>
+        route.fulfill({ status: 422, json: { status: 'error', errorType: 'execution', error } }),
+      );
+      await context.route(/\/query_exemplars/, (route) =>
+        route.fulfill({ status: 503, json: { status: 'error', errorType: 'unavailable', error: 'ask again' } }),
+      );
+    });
+    await page.getByRole('checkbox', { name: 'exemplars' }).check();
+    await run().click();
+    await page.getByRole('alert').getByText(`No graph: ${error}`).waitFor();
+    await page.getByRole('alert').getByText('No exemplars: ask again').waitFor();
+    await page.getByText(/^3 series in/).waitFor();
+    expect(await rows().count()).toBe(3);
+    expect(await page.getByText('No exemplars in this time.').count()).toBe(0);
+    expect(await tab.violations()).toEqual([]);
+    expect(complaints.filter((text) => !/status of (422|503)/.test(text))).toEqual([]);
+  });
+
   test('an error shows its position, replaces the old answer, and is gone with the next query', async () => {
     await open('/graph?g0.expr=svc_agent_up');
     await run().click();

@@ -81,6 +81,10 @@ export function failureOf(error: unknown, signal?: AbortSignal): unknown {
   return new ApiFailure('network', 'The query server cannot be reached.');
 }
 
+/** Any error as a failure that the page can show. */
+export const asFailure = (error: unknown): ApiFailure =>
+  error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
+
 /** A fault of the server, or of a proxy in front of it, is temporary. An unimplemented request (501) is a refusal. */
 function kindOf(status: number): FailureKind {
   if (status === 401) return 'unauthorized';

@@ -3,7 +3,7 @@
  * request is cancelled.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiFailure, onToken, type Answer } from '../api/client.ts';
+import { asFailure, onToken, type Answer, type ApiFailure } from '../api/client.ts';
 import { settle } from './settle.ts';
 
 export interface Asked<T> {
@@ -51,7 +51,7 @@ export function useAnswer<T>(
       },
       failed: (error) => {
         setLoading(false);
-        const failure = error instanceof ApiFailure ? error : new ApiFailure('network', String(error));
+        const failure = asFailure(error);
         // The previous answer stays when a later request fails.
         setState((before) => ({ ...(before.key === key ? before : { at: 0 }), key, failure }));
       },

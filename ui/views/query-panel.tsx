@@ -1,17 +1,9 @@
 /** One expression with its graph, its table, the warnings of the answer, and how the query ran. */
 import type { JSX } from 'preact';
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { ApiFailure, onToken, type Answer } from '../api/client.ts';
-import {
-  exemplars,
-  instant,
-  range as askRange,
-  seriesOf,
-  type Explained,
-  type QueryData,
-  type Series,
-} from '../api/promql.ts';
-import { columnsOf, heatOf, maxLines, stepFor } from '../parts/chart-data.ts';
+import { ApiFailure, asFailure, onToken } from '../api/client.ts';
+import { instant, seriesOf, type ExemplarSeries, type Explained, type QueryData, type Series } from '../api/promql.ts';
+import { columnsOf, heatOf, maxLines } from '../parts/chart-data.ts';
 import { Chart, type Mark } from '../parts/chart.tsx';
 import { Degraded } from '../parts/degraded.tsx';
 import { createEditor, type Editor } from '../parts/editor.ts';
@@ -25,14 +17,12 @@ import { filterOfLabels, type LiveFilter } from '../state/live-filter.ts';
 import type { Panel } from '../state/panels.ts';
 import { addressOf } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { answered, askAll, type PanelAnswers } from './panel-answers.ts';
 import { maxRows, querySummary } from './query-summary.ts';
 
 const ranges = ['5m', '15m', '1h', '6h', '1d', '1w'];
 
-interface Result {
-  readonly now: Answer<QueryData>;
-  readonly matrix: Answer<QueryData> | undefined;
-  readonly marks: readonly Mark[];
+interface Result extends PanelAnswers {
   readonly ms: number;
 }
 
@@ -75,7 +65,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       if (own.signal.aborted) return;
       // The previous result is dropped: it may belong to another query.
       setResult(undefined);
-      setFailure(error instanceof ApiFailure ? error : new ApiFailure('network', String(error)));
+      setFailure(asFailure(error));
     }
     setRunning(false);
   };
@@ -203,36 +193,20 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
           : running && result === undefined
             ? 'Asking the nodes …'
             : result
-              ? querySummary(result.now.data, result.matrix?.data, result.ms)
+              ? querySummary(result.now.data, answered(result.graph)?.data, result.ms)
               : ''}
       </p>
       {failure ? <QueryFailure failure={failure} expr={panel.expr} again={() => void run(panel)} /> : null}
       {result ? (
-        <ResultOf result={result} panel={panel} onZoom={(start, end) => setting({ range: end - start, end })} />
+        <ResultOf
+          result={result}
+          panel={panel}
+          onZoom={(start, end) => setting({ range: end - start, end })}
+          again={() => void run(panel)}
+        />
       ) : null}
     </section>
   );
-}
-
-async function askAll(asked: Panel, signal: AbortSignal): Promise<Omit<Result, 'ms'>> {
-  const end = asked.end ?? Date.now() / 1000;
-  const times = { start: end - asked.range, end, step: stepFor(asked.range) };
-  const [now, matrix, marks] = await Promise.all([
-    instant(asked.expr, end, { signal }),
-    // A string or a range has no graph. Any other error is reported by the instant query.
-    askRange(asked.expr, times, { signal }).catch(() => undefined),
-    asked.exemplars ? exemplars(asked.expr, times, { signal }).catch(() => undefined) : undefined,
-  ]);
-  const points = marks?.data.flatMap((series) => series.exemplars) ?? [];
-  return {
-    now,
-    matrix,
-    marks: points.map(({ timestamp, value, labels }) => ({
-      time: timestamp,
-      value: Number(value),
-      text: labels['trace_id'] ?? seriesName(labels),
-    })),
-  };
 }
 
 function Check({ label, on, set }: { label: string; on: boolean; set: (on: boolean) => void }): JSX.Element {
@@ -252,19 +226,28 @@ function QueryFailure({ failure, expr, again }: { failure: ApiFailure; expr: str
   );
 }
 
-function ResultOf(props: { result: Result; panel: Panel; onZoom: (start: number, end: number) => void }): JSX.Element {
-  const { result, panel, onZoom } = props;
-  const { now, matrix, marks } = result;
+interface ResultProps {
+  readonly result: Result;
+  readonly panel: Panel;
+  readonly onZoom: (start: number, end: number) => void;
+  readonly again: () => void;
+}
+
+function ResultOf({ result, panel, onZoom, again }: ResultProps): JSX.Element {
+  const { now, graph, found } = result;
+  const matrix = answered(graph);
+  const marks = useMemo(() => marksOf(answered(found)?.data ?? []), [found]);
   const drawn = useMemo(() => {
     const series = matrix ? seriesOf(matrix.data) : [];
     const lines = series.filter(({ values }) => values !== undefined).slice(0, maxLines);
     return { heat: heatOf(series), data: columnsOf(lines), names: lines.map(({ metric }) => seriesName(metric)) };
   }, [matrix]);
-  const missing = [...new Set([...now.missingNodes, ...(matrix?.missingNodes ?? [])])];
-  const notes = [...new Set([...now.warnings, ...now.infos, ...(matrix?.warnings ?? []), ...(matrix?.infos ?? [])])];
+  const answers = [now, matrix, answered(found)].filter((one) => one !== undefined);
+  const missing = [...new Set(answers.flatMap(({ missingNodes }) => missingNodes))];
+  const notes = [...new Set(answers.flatMap(({ warnings, infos }) => [...warnings, ...infos]))];
   return (
     <>
-      <Degraded answer={{ ...now, degraded: now.degraded || matrix?.degraded === true, missingNodes: missing }} />
+      <Degraded answer={{ ...now, degraded: answers.some(({ degraded }) => degraded), missingNodes: missing }} />
       {notes.length > 0 ? (
         <ul class="warnings">
           {notes.map((note) => (
@@ -272,16 +255,30 @@ function ResultOf(props: { result: Result; panel: Panel; onZoom: (start: number,
           ))}
         </ul>
       ) : null}
+      {graph instanceof ApiFailure ? <QueryFailure failure={graph} expr={panel.expr} again={again} /> : null}
       {drawn.heat ? <HeatMap heat={drawn.heat} label={panel.expr} /> : null}
       {drawn.names.length > 0 ? (
         <Chart {...drawn} label="Graph" stacked={panel.stacked} log={panel.log} marks={marks} onZoom={onZoom} />
       ) : null}
-      {panel.exemplars ? <Exemplars marks={marks} /> : null}
+      {found instanceof ApiFailure ? (
+        <QueryFailure failure={found} expr={panel.expr} again={again} />
+      ) : found ? (
+        <Exemplars marks={marks} />
+      ) : null}
       <ResultTable data={now.data} />
       <Explain panel={panel} />
     </>
   );
 }
+
+const marksOf = (series: readonly ExemplarSeries[]): Mark[] =>
+  series
+    .flatMap((one) => one.exemplars)
+    .map(({ timestamp, value, labels }) => ({
+      time: timestamp,
+      value: Number(value),
+      text: labels['trace_id'] ?? seriesName(labels),
+    }));
 
 function Exemplars({ marks }: { marks: readonly Mark[] }): JSX.Element {
   if (marks.length === 0) return <p class="quiet">No exemplars in this time.</p>;

@@ -1,0 +1,40 @@
+/** The answers that a panel of the query view shows: values, graph and exemplars of one expression. */
+import { ApiFailure, asFailure, type Answer } from '../api/client.ts';
+import { exemplars, instant, range, type ExemplarSeries, type QueryData } from '../api/promql.ts';
+import { stepFor } from '../parts/chart-data.ts';
+import type { Panel } from '../state/panels.ts';
+
+export interface PanelAnswers {
+  readonly now: Answer<QueryData>;
+  /** Undefined: a string or a range has no graph. */
+  readonly graph: Answer<QueryData> | ApiFailure | undefined;
+  /** Undefined: not asked for. */
+  readonly found: Answer<ExemplarSeries[]> | ApiFailure | undefined;
+}
+
+/**
+ * Asks for everything at once. The graph and the exemplars may fail alone, for example at the limit of samples, which
+ * a long time range reaches sooner than a single moment does.
+ * Errors: those of the values, ApiFailure; the caller's abort unchanged.
+ */
+export async function askAll(asked: Panel, signal: AbortSignal): Promise<PanelAnswers> {
+  const end = asked.end ?? Date.now() / 1000;
+  const times = { start: end - asked.range, end, step: stepFor(asked.range) };
+  const [now, graph, found] = await Promise.all([
+    instant(asked.expr, end, { signal }),
+    orFailure('graph', range(asked.expr, times, { signal })),
+    asked.exemplars ? orFailure('exemplars', exemplars(asked.expr, times, { signal })) : undefined,
+  ]);
+  const hasGraph = now.data.resultType === 'vector' || now.data.resultType === 'scalar';
+  return { now, graph: hasGraph ? graph : undefined, found };
+}
+
+const orFailure = <T>(what: string, answer: Promise<T>): Promise<T | ApiFailure> =>
+  answer.catch((error: unknown) => {
+    const { kind, message } = asFailure(error);
+    return new ApiFailure(kind, `No ${what}: ${message}`);
+  });
+
+/** The answer itself; undefined without one. */
+export const answered = <T>(one: Answer<T> | ApiFailure | undefined): Answer<T> | undefined =>
+  one instanceof ApiFailure ? undefined : one;
