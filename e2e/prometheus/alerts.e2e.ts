@@ -19,6 +19,8 @@ interface Case {
   /** Labels of the alert other than those of its rule. */
   readonly labels: Record<string, string>;
   readonly fires: Series;
+  /** Series that end before, because the pods that had them are gone. The alert fires on them, too. */
+  readonly gone?: Series;
   /** Series that come close to the problem, but are fine. */
   readonly quiet: Series;
 }
@@ -46,6 +48,13 @@ const slow = (count: number): Series =>
     `minter_http_request_duration_seconds_bucket{${text({ ...minter, path: '/token', le })}}`,
     `0+${le === '1' || le === '2.5' ? 100 - count : 100}x60`,
   ]);
+/** Series of a metric by pod. */
+const byPod =
+  (metric: string, labels: Record<string, string>) =>
+  (pods: Readonly<Record<string, string>>): Series =>
+    Object.entries(pods).map(([pod, values]) => [`${metric}{${text({ ...labels, pod })}}`, values]);
+const leaders = byPod('leader_election_master_status', { ...namespace, name: 'svc-controller' });
+const mints = byPod('minter_mints_total', { ...minter, result: 'allow' });
 
 const cases: Readonly<Record<string, Case>> = {
   SvcAgentMissing: one('svc_query_missing_agents', namespace, '15m', '1x30', '1x8 0x30'),
@@ -88,14 +97,9 @@ const cases: Readonly<Record<string, Case>> = {
   SvcNoLeader: {
     at: '10m',
     labels: { ...namespace, name: 'svc-controller' },
-    fires: ['a', 'b'].map((pod) => [
-      `leader_election_master_status{${text({ ...namespace, name: 'svc-controller', pod })}}`,
-      '0x20',
-    ]),
-    quiet: ['a', 'b'].map((pod) => [
-      `leader_election_master_status{${text({ ...namespace, name: 'svc-controller', pod })}}`,
-      pod === 'a' ? '0x20' : '1x20',
-    ]),
+    fires: leaders({ a: '0x20', b: '0x20' }),
+    gone: leaders({ a: '1x3 stale', b: '0x3 stale' }),
+    quiet: leaders({ a: '1x3 stale', b: '0x4 1x20', c: '_x4 0x20' }),
   },
   // The alert fires with eight days left, and not with eleven.
   SvcCertificateEnds: one(
@@ -122,8 +126,10 @@ const cases: Readonly<Record<string, Case>> = {
   MinterNoMints: {
     at: '600m',
     labels: minter,
-    fires: [[`minter_mints_total{${text({ ...minter, result: 'allow' })}}`, '0+1x60 60x600']],
-    quiet: [[`minter_mints_total{${text({ ...minter, result: 'allow' })}}`, '0+1x660']],
+    fires: mints({ a: '0+1x60 60x600' }),
+    gone: mints({ a: '0+1x60 stale' }),
+    // The pod that replaced the other one has minted once, five hours ago.
+    quiet: mints({ a: '0+1x60 stale', b: '_x60 0x240 1x300' }),
   },
   MinterPlatformQuotaLow: one('minter_platform_rate_limit_remaining', minter, '10m', '100x20', '4000x20'),
 };
@@ -158,7 +164,7 @@ test('promtool accepts the rules, and every rule has a case here', () => {
 
 test.each(Object.entries(cases))(
   '%s fires on its problem, and not on series that are fine',
-  async (alert, { at, labels, fires, quiet }) => {
+  async (alert, { at, labels, fires, gone, quiet }) => {
     const rule = rules().find((one) => one.alert === alert)!;
     const filled = (template: string): string =>
       template.replaceAll(/{{ \$labels\.(\w+) }}/g, (_all, name: string) => labels[name] ?? '').trim();
@@ -174,7 +180,7 @@ test.each(Object.entries(cases))(
     const tests = {
       rule_files: ['rules.yaml'],
       evaluation_interval: '1m',
-      tests: [stage(fires, expected), stage(quiet, [])],
+      tests: [...[fires, ...(gone ? [gone] : [])].map((series) => stage(series, expected)), stage(quiet, [])],
     };
     await writeFile(join(dir, `${alert}.yaml`), JSON.stringify(tests));
     const { code, said } = run('test', 'rules', `${alert}.yaml`);

@@ -51,6 +51,7 @@ export function createMinterMetrics(build: { version: string; commit: string }, 
     ready: gauge('minter_ready', '1 where the check holds.', ['check']),
     buildInfo: gauge('minter_build_info', 'Always 1; the labels tell the build.', ['version', 'commit']),
   };
+  metrics.mints.inc({ result: 'allow', code: 'ok' }, 0);
   metrics.buildInfo.set({ version: build.version, commit: build.commit }, 1);
   return { registry, ...metrics };
 }

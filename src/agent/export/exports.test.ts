@@ -172,6 +172,17 @@ test('each destination gets only the families, namespaces and pods that its rule
 /** A destination whose Secret is missing, so that its samples stay in the queue. */
 const waiting = (): CaptureConfig => config({ exports: [policyExport('a', { secret: 'ns/s/key' })] });
 
+test('what a destination drops is counted from 0 on, so that an increase has the first loss', async () => {
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  const dropped = (await registry.metrics()).split('\n').filter((line) => line.startsWith('svc_export_dropped_total'));
+  const own = 'destination="ClusterTrafficPolicy/p/a"';
+  expect(dropped.sort()).toEqual(
+    ['corrupt', 'disk', 'queue_full', 'refused'].map(
+      (reason) => `svc_export_dropped_total{${own},reason="${reason}"} 0`,
+    ),
+  );
+});
+
 test('the gauges of a destination disappear when the last queue under its name is removed', async () => {
   const gauges = async (): Promise<string[]> => {
     exports.statuses();

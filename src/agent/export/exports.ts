@@ -15,7 +15,7 @@ import { Exporter } from './exporter.ts';
 import { createExportMetrics, type ExportMetrics } from './metrics.ts';
 import { OtlpSender } from './otlp-sender.ts';
 import { createPost } from './post.ts';
-import { ExportQueue } from './queue/export-queue.ts';
+import { dropReasons, ExportQueue } from './queue/export-queue.ts';
 import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
 import { wantsSeries, wantsSpan } from './routing.ts';
@@ -119,6 +119,7 @@ export class Exports {
     old?.stop.abort();
     const { dir, maxBytes, logger } = this.#options;
     const name = destinationName(destination);
+    for (const reason of [...dropReasons, 'refused']) this.#metrics.dropped.inc({ destination: name, reason }, 0);
     try {
       // An existing queue is kept: its data goes out under the new rule.
       const queue =

@@ -35,7 +35,8 @@ export interface Round {
   readonly damaged: SegmentContent;
 }
 
-export type DropReason = 'queue_full' | 'disk' | 'corrupt';
+export const dropReasons = ['queue_full', 'disk', 'corrupt'] as const;
+export type DropReason = (typeof dropReasons)[number];
 
 export interface QueueOptions {
   readonly dir: string;
