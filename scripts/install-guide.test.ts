@@ -1,6 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { platformDefaults } from '../src/render/index.ts';
+import { parse } from 'yaml';
+import type { KubeObject } from '../src/api/meta.ts';
+import {
+  controllerDefaults,
+  platformDefaults,
+  renderController,
+  renderPlatform,
+  selectorLabels,
+} from '../src/render/index.ts';
+import { mayConnect } from '../src/testing/network-policy.ts';
 
 const root = join(import.meta.dirname, '..');
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -12,4 +21,24 @@ test('the install guide says where to get `svc` before it uses it, and the build
   expect(origin).toContain(`npm run build && node ${bin['svc']} install`);
   expect(textOf('Dockerfile')).toContain(`ENTRYPOINT ["node", "/app/${bin['svc']}"]`);
   expect(origin).toContain(`${platformDefaults.svcImage} install`);
+});
+
+test('the policy that the install guide names for another scraper opens the metrics ports of all our programs to it', () => {
+  const path = 'config/prometheus/network-policy.yaml';
+  expect(/^\*\*Scrapers\.\*\*.*$/m.exec(textOf('docs/guides/install.md'))?.[0]).toContain(path);
+  const ours = [...renderController(controllerDefaults), ...renderPlatform(platformDefaults)];
+  const from = { namespace: 'monitoring', labels: { app: 'prometheus' } };
+  const open = (policies: readonly KubeObject[]): boolean[] =>
+    (
+      [
+        ['agent', 9090],
+        ['controller', 8080],
+        ['query', 9096],
+      ] as const
+    ).map(([component, port]) => {
+      const to = { namespace: 'svc-system', labels: selectorLabels(component) };
+      return mayConnect(policies, { from, to, port, protocol: 'TCP' });
+    });
+  expect(open(ours)).toEqual([false, false, false]);
+  expect(open([...ours, parse(textOf(path)) as KubeObject])).toEqual([true, true, true]);
 });
