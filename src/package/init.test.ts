@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import ts from 'typescript';
 import { makeProject, nameOperator, pluralOf, renamed } from './init.ts';
 
 const template = join(import.meta.dirname, '../../examples/greeter');
@@ -27,10 +28,61 @@ test.each([
   ['../shop', {}, 'name "../shop"'],
   ['shop', { kind: 'shop' }, '--kind "shop"'],
   ['class-operator', {}, '--kind "Class": in lower case it is a word'],
+  ['option-operator', {}, '--kind "Option": in lower case it is a word'],
+  ['shop', { kind: 'ApplySet' }, '--kind "ApplySet": it is a type'],
   ['shop', { group: 'dev' }, '--group "dev"'],
   ['shop', { group: 'apps.k8s.io' }, "Kubernetes' own"],
 ])('%s %j is refused, and the error names the option and the reason', (name, given, message) => {
   expect(() => nameOperator(name, given)).toThrow(message);
+});
+
+/** The names of variables, functions, imports and types that a source uses; names of members are left out. */
+function namesIn(source: string): string[] {
+  const names: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const { parent } = node;
+    const isMember =
+      (ts.isPropertyAccessExpression(parent) && parent.name === node) ||
+      ((ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent) || ts.isMethodDeclaration(parent)) &&
+        parent.name === node) ||
+      (ts.isBindingElement(parent) && parent.propertyName === node);
+    if (ts.isIdentifier(node) && !isMember) names.push(node.text);
+    ts.forEachChild(node, visit);
+  };
+  ts.forEachChild(ts.createSourceFile('source.ts', source, ts.ScriptTarget.Latest, true), visit);
+  return names;
+}
+
+const isRefused = (kind: string): boolean => {
+  try {
+    nameOperator('shop', { kind });
+    return false;
+  } catch {
+    return true;
+  }
+};
+/** The kinds that a source cannot have, because it would use one of its names for the kind, too. */
+function kindsTakenIn(source: string): string[] {
+  const names = new Set(namesIn(source));
+  const words = [...names].filter((name) => /^[a-z][a-z0-9]*$/.test(name) && !/^greeters?$/.test(name));
+  const singulars = words.flatMap((word) =>
+    [word.slice(0, -1), word.slice(0, -2), `${word.slice(0, -3)}y`].filter((one) => pluralOf(one) === word),
+  );
+  const types = [...names].filter((name) => /^[A-Z]/.test(name) && name !== 'Greeter');
+  return [
+    ...[...(names.has('greeter') ? words : []), ...(names.has('greeters') ? singulars : [])].map(
+      (word) => word.charAt(0).toUpperCase() + word.slice(1),
+    ),
+    ...(names.has('Greeter') ? types : []),
+  ];
+}
+
+test('a kind that would take a name from the code of the template is refused', async () => {
+  const folder = join(template, 'src');
+  const sources = await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')));
+  const kinds = sources.flatMap(kindsTakenIn);
+  expect(kinds).toEqual(expect.arrayContaining(['Option', 'Audience', 'Informer', 'KubeObject']));
+  expect(kinds.filter((kind) => !isRefused(kind))).toEqual([]);
 });
 
 test.each([

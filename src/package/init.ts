@@ -34,8 +34,17 @@ const takenWords = new Set(
     'break case catch class const continue debugger default delete do else enum export extends false finally for ' +
     'function if implements import in instanceof interface let new null package private protected public return ' +
     'static super switch this throw true try typeof var void while with yield await async arguments eval undefined ' +
-    'assert children clock conditions definition env failure generation identity informer key label list logger ' +
-    'message names now object optional outcome owner plan process reason set signal spec status test text'
+    'assert audience audiences children clock conditions definition env failure generation identity informer key ' +
+    'label list logger message metadata names namespace now object optional options outcome owner plan process reason ' +
+    'set signal spec status test text'
+  ).split(' '),
+);
+
+/** Types, and globals with a type, that the template uses beside that of the kind. */
+const takenTypes = new Set(
+  (
+    'ApplyOutcome ApplySet ControllerEnvironment ControllerHandle JSON KindDefinition KubeObject StatusError ' +
+    'StatusWriter URL'
   ).split(' '),
 );
 
@@ -62,6 +71,8 @@ export function nameOperator(
   if (takenWords.has(kind.toLowerCase()) || takenWords.has(pluralOf(kind))) {
     throw new Error(`--kind "${kind}": in lower case it is a word that the code of the project needs; choose another`);
   }
+  if (takenTypes.has(kind))
+    throw new Error(`--kind "${kind}": it is a type that the code of the project needs; choose another`);
   if (protectedGroup.test(group))
     throw new Error(`--group "${group}": groups under k8s.io and kubernetes.io are Kubernetes' own`);
   return { name, kind, group };
