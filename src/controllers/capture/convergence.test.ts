@@ -29,6 +29,8 @@ class ModelAgent {
   readonly #hasSessions: boolean;
   #held: { hash: string; config: CaptureConfig; granted: boolean; failed: boolean } | null = null;
   #runs: { hash: string; config: CaptureConfig } | null = null;
+  /** Whether the instrument is down, and whether the agent has waited for it until its deadline. */
+  #outage: 'none' | 'begun' | 'reported' = 'none';
   #revision = 1;
   #cancel = (): void => {};
   readonly #waiting = new Set<() => void>();
@@ -51,6 +53,20 @@ class ModelAgent {
 
   get #runsHeldFile(): boolean {
     return this.#runs !== null && this.#runs.config.instrument.yaml === this.#held?.config.instrument.yaml;
+  }
+
+  /** Its instrument is down for this long, or until it restarts for another file. Then it runs the same file again. */
+  breakDown(ms: number): void {
+    if (this.#outage !== 'none' || !this.#runsHeldFile) return;
+    const runs = this.#runs;
+    const set = (outage: 'begun' | 'reported' | 'none'): void => {
+      if (this.#runs?.config.instrument.yaml !== runs?.config.instrument.yaml) return;
+      this.#outage = outage;
+      this.#changed();
+    };
+    set('begun');
+    if (ms > agentDeadlineMs) this.#clock.setTimeout(() => set('reported'), agentDeadlineMs);
+    this.#clock.setTimeout(() => set('none'), ms);
   }
 
   async request(req: TlsRequest): Promise<TlsResponse> {
@@ -140,7 +156,7 @@ class ModelAgent {
     return {
       ...{ node: this.#node, revision: this.#revision, ack: this.#held && this.#ack, monitors: [] },
       instrument: {
-        ...{ up: true, restarts: 0 },
+        ...{ up: this.#outage === 'none', restarts: 0 },
         ...(this.#runs ? { runs: this.#runs.hash } : {}),
         ...(restarting ? { restarting } : {}),
       },
@@ -164,7 +180,10 @@ class ModelAgent {
     this.#cancel = this.#clock.setTimeout(
       () => {
         if (isBad) held.failed = true;
-        else this.#runs = held;
+        else {
+          this.#runs = held;
+          this.#outage = 'none';
+        }
         this.#changed();
       },
       isBad ? agentDeadlineMs : 1_000 + this.#random.below(20_000),
@@ -172,9 +191,13 @@ class ModelAgent {
   }
 
   get #ack(): object {
-    const { hash, failed } = this.#held!;
-    const phase = failed ? 'Failed' : this.#runsHeldFile ? 'Running' : 'Written';
-    return { node: this.#node, hash, phase, ...(failed ? { reason: 'InstrumentNotRunning' } : {}) };
+    const { hash } = this.#held!;
+    const isSilent = this.#runsHeldFile && this.#outage === 'reported';
+    if (this.#held!.failed || isSilent) {
+      return { node: this.#node, hash, phase: 'Failed', reason: 'InstrumentNotRunning' };
+    }
+    const phase = this.#runsHeldFile && this.#outage === 'none' ? 'Running' : 'Written';
+    return { node: this.#node, hash, phase };
   }
 
   #changed(): void {
@@ -211,13 +234,14 @@ async function history(
     ['shop/m', 7_000],
     ['pay/m', 7_000],
   ]);
-  let [generation, interval, hosts] = [1, 5, 1];
+  let [generation, interval, hosts, late] = [1, 5, 1, 0];
   const read = (): World => ({
     ...aWorld({
       nodes: nodes.map((name) => ({ name, labels: {} })),
       pods: nodes.flatMap((node, i) => [
         aPod(`shop/web-${i}`, node),
         ...(i < 2 ? [aPod(`pay/ledger-${i}`, node)] : []),
+        aPod(`shop/late-${late}`, node),
       ]),
       policies: [
         aPolicy(
@@ -266,6 +290,7 @@ async function history(
       agent.lostRequests = random.pick([0, 0.3, 0.9]);
       agent.lostAnswers = random.pick([0, 0.3, 0.9]);
     }
+    if (random.chance(0.2)) random.pick(agents).breakDown(random.pick([30_000, 120_000, 300_000]));
     const what = random.below(10);
     if (what < 6) {
       generation++;
@@ -276,9 +301,14 @@ async function history(
     else if (what === 8) {
       await leader.stop();
       leader = lead();
-    }
+    } else late++;
     leader.hub.changed();
     await clock.advance(random.pick([500, 5_000, 45_000]));
+  }
+  // In some histories an instrument is down while only the rules of its node change, and runs again afterwards.
+  if (random.chance(0.5)) {
+    random.pick(agents).breakDown(300_000);
+    await clock.advance(100_000);
   }
   for (const [path, port] of ports) if (port === badPort) ports.set(path, 7_100);
   generation++;

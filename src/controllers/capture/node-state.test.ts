@@ -1,16 +1,22 @@
 import { compile } from '../../capture/compile/compile.ts';
-import type { Ack, AgentStatus } from '../../capture/index.ts';
-import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { planRollout, type Ack, type AgentStatus, type PodFacts } from '../../capture/index.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import type { InstrumentFault } from './instrument-fault.ts';
 import { knownOf, NodeState } from './node-state.ts';
 
 const wall = Date.UTC(2026, 0, 1, 12);
 const policies = [aPolicy('p', { rollout: { minInterval: '60s' } })];
-const configOf = (port: number) =>
-  compile(aWorld({ policies, monitors: [aMonitor('shop/m', { selector: {}, ports: [{ port }] })] })).nodes.get(
-    'node-1',
-  )!;
+const configOf = (port: number, pods: readonly PodFacts[] = []) =>
+  compile(
+    aWorld({
+      policies,
+      monitors: [aMonitor('shop/m', { selector: {}, ports: [{ port }] })],
+      pods: [...aWorld().pods, ...pods],
+    }),
+  ).nodes.get('node-1')!;
 const [old, next] = [configOf(1), configOf(2)];
+/** The file of `old`, with rules for one more pod. */
+const sameFile = configOf(1, [aPod('shop/late-1', 'node-1')]);
 const fault = (at: string, reason: InstrumentFault['reason'] = 'MissingCapability'): InstrumentFault => ({
   reason,
   message: 'CAP_BPF',
@@ -200,4 +206,39 @@ test('a back-off that begins after a failure does not undo the failure', () => {
   expect(node.acknowledged(silent)?.hash).toBe(old.hash);
   node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
   expect(node.failure).toMatchObject({ reason: 'InstrumentNotRunning' });
+});
+
+const down: Ack = { ...silent, hash: old.hash };
+const pushes = (node: NodeState, now = 2_000_000): string[] => planRollout([node.rolloutNode(now)!], now).push;
+
+test('an instrument that runs again after an outage has not failed, and its node gets the rules of the time since', () => {
+  const node = aNode();
+  expect(node.acknowledged(down)).toBeNull();
+  expect(node.failure).toMatchObject({ reason: 'InstrumentNotRunning', yamlHash: old.yamlHash });
+  node.aim(sameFile);
+  expect(pushes(node)).toEqual([]);
+  node.heard(statusOf({ hash: old.hash }), { monotonic: 1_900_000, wall });
+  expect(node.failure).toBeNull();
+  expect(pushes(node)).toEqual(['node-1']);
+});
+
+test('the next leader, too, learns that an instrument runs the file with which it had failed', () => {
+  const before = { node: 'node-1', pod: 'pod-1', reason: 'x', message: 'x', yamlHash: old.yamlHash, hash: old.hash };
+  const node = new NodeState('node-1', before);
+  node.hasAgent = true;
+  node.aim(sameFile);
+  node.heard(statusOf({ hash: old.hash }, { runs: old.hash }), { monotonic: 1_000_000, wall });
+  expect([node.needs.current, node.failure?.reason]).toEqual([true, 'x']);
+  node.learned(old.config);
+  expect(node.failure).toBeNull();
+  expect(pushes(node)).toEqual(['node-1']);
+});
+
+test('a file that failed stays failed while the config before it runs again', () => {
+  const node = anEditedNode();
+  const back = node.acknowledged(silent)!;
+  node.sending(back, 'now', 1_100_000);
+  node.sent(back, { node: 'node-1', hash: back.hash, phase: 'Written' });
+  node.heard(statusOf({ hash: old.hash }, { runs: old.hash }), { monotonic: 1_110_000, wall });
+  expect([node.running, node.failure?.yamlHash]).toEqual([true, next.yamlHash]);
 });

@@ -33,6 +33,12 @@ export interface NodeFailure {
   hash: string;
 }
 
+/** The config that the agent holds; `known` is its content as far as known. */
+interface Held {
+  readonly hash: string;
+  known: KnownConfig | null;
+}
+
 /**
  * A push of a config to the agent, with the state to restore if the push has no effect, and the state that holds when
  * the agent has taken the config.
@@ -68,7 +74,7 @@ export class NodeState {
   namespaces: ReadonlySet<string> = new Set();
   failure: NodeFailure | null = null;
   lastGood: KnownConfig | null = null;
-  #held: { hash: string; known: KnownConfig | null } | null = null;
+  #held: Held | null = null;
   /** Hash of the config that the agent holds and did not return when it was asked. */
   #withheld: string | null = null;
   #ack: Ack | null = null;
@@ -261,7 +267,7 @@ export class NodeState {
       this.#wasBackedOff = false;
       this.#granted = true;
       this.#nowRuns(this.#held.known);
-      if (ack.hash === this.desired?.hash) this.failure = null;
+      this.#recovered(this.#held);
     }
     if (ack.phase !== 'Failed') return null;
     // The agent sees only that nothing runs. The kubelet's wait is not a failure; `tick` judges the time after it.
@@ -277,7 +283,10 @@ export class NodeState {
     const found = config && this.#known(config);
     this.#held = found && { hash: found.hash, known: found };
     if (!found) return null;
-    if (this.#ack?.phase === 'Running') this.#nowRuns(found);
+    if (this.#ack?.phase === 'Running') {
+      this.#nowRuns(found);
+      this.#recovered({ hash: found.hash, known: found });
+    }
     return this.#failedBefore();
   }
 
@@ -304,6 +313,14 @@ export class NodeState {
     this.#runs = config;
     this.lastGood = config ?? this.lastGood;
     if (config) this.#runsUnknown = null;
+  }
+
+  /**
+   * Clears the failure when the instrument runs the desired config, or the file that failed: after an outage of the
+   * instrument, the desired config may be a newer one with the same file.
+   */
+  #recovered({ hash, known }: Held): void {
+    if (hash === this.desired?.hash || known?.yamlHash === this.failure?.yamlHash) this.failure = null;
   }
 
   /** Judges a failure that the agent reported earlier, once the configs of the agent are known here. */
