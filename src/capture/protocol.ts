@@ -71,6 +71,12 @@ export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as 
 /** The reasons for which a node may have no data for a monitor. */
 export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const;
 
+/**
+ * The reason of `Failed` for a config that the agent could not write to its disk. Nothing is wrong with such a config:
+ * it has to be put again, and until then the agent may hold a part of it.
+ */
+export const writeFailed = 'WriteFailed';
+
 /** Unknown members are allowed: a newer agent may send more than this controller reads. */
 export const ackSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),

@@ -22,6 +22,7 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   sentAt: null,
   restartedAt: null,
   allowedAt: 0,
+  retryAt: null,
   failedYamlHash: null,
   refusedHash: null,
   ...more,
@@ -263,4 +264,16 @@ test('of two waits the longer one is reported', () => {
     hold: new Map([['a', 'RestartBudget']]),
     wakeAt: 90_000,
   });
+});
+
+test('an agent that could not write is sent nothing for a while, and the other nodes of its group go on', () => {
+  const nodes = [node('full', { held: { hash: '', yamlHash: 'old-file' }, retryAt: 60_000 }), node('b')];
+  expect(planRollout(nodes, 59_999)).toEqual({
+    push: ['b'],
+    deliver: [],
+    hold: new Map([['full', 'Failed']]),
+    until: new Map([['full', 60_000]]),
+    wakeAt: 60_000,
+  });
+  expect(planRollout(nodes, 60_000)).toMatchObject({ push: ['b', 'full'], wakeAt: null });
 });

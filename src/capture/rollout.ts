@@ -24,6 +24,8 @@ export interface RolloutNode {
   restartedAt: number | null;
   /** From when on the namespaces that were edited may cause a restart again. Units: ms of the monotonic clock. */
   allowedAt: number;
+  /** When its agent, which could not write the last config, may be sent one again; else null. Units: ms, monotonic. */
+  retryAt: number | null;
   /** Hash of the file that failed here, until another one is desired. */
   failedYamlHash: string | null;
   /** Hash of the config that the agent refused. */
@@ -39,7 +41,7 @@ export interface RolloutPlan {
   /** Nodes that get their desired config now, and may restart their instrument for it only in a later plan. */
   deliver: string[];
   hold: Map<string, HoldReason>;
-  /** When a wait for MinInterval or RestartBudget ends. Units: ms of the monotonic clock. */
+  /** When a wait for MinInterval or RestartBudget ends, or for a disk that could not be written. Units: ms of the monotonic clock. */
   until: Map<string, number>;
   /** When to plan again if no event comes. Units: ms of the monotonic clock. */
   wakeAt: number | null;
@@ -52,7 +54,8 @@ export interface RolloutPlan {
  * instrument also goes out immediately, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and
  * at most `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only
  * after the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group.
- * A file that failed on a node is not sent there again. A node that runs its seed captures nothing yet and does not
+ * A file that failed on a node is not sent there again. An agent that could not write a config is sent nothing for a
+ * while; other nodes do not wait for it. A node that runs its seed captures nothing yet and does not
  * wait for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod
  * comes; canaries restart in any case, because the others wait for their result. Edits in a namespace that has used its
  * restart budget are gathered until the namespace may cause the next restart. When a change is reverted before the
@@ -113,6 +116,7 @@ interface Seen {
 
 function firstHold(node: RolloutNode, seen: Seen, now: number, plan: RolloutPlan): HoldReason | null {
   if (!node.reachable) return 'Unreachable';
+  if (node.retryAt !== null && now < node.retryAt) return heldUntil(node, node.retryAt, 'Failed', plan);
   if (node.failedYamlHash === node.desired.yamlHash || node.refusedHash === node.desired.hash) return 'Failed';
   if (changesNothing(node)) return null;
   if (node.rules.pauseOnFailure && seen.failed.has(node.desired.yamlHash)) return 'Paused';

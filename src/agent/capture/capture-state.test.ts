@@ -1,4 +1,14 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger, silentLogger } from '../../base/logger.ts';
@@ -212,6 +222,37 @@ test('a file that cannot be written gives a Failed ack with the reason WriteFail
   writeFileSync(join(dir, 'plain'), '');
   const blocked = new CaptureState(optionsOf(join(dir, 'plain', 'config.yaml')));
   expect(await blocked.apply(seed, 'push')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
+});
+
+test('a config that could not be written is in force once it was pushed again and written', async () => {
+  const { state, clock, health, applied } = setUp();
+  await state.apply(seed, 'push');
+  health.is = running(seed, 1_000);
+  state.start();
+  await clock.advance(1_000);
+  const rulesOnly = { ...seed, generations: { 'TrafficMonitor/shop/m': 2 } };
+  const blocked = join(dir, 'capture-config.json.tmp');
+  mkdirSync(blocked);
+  expect(await state.apply(rulesOnly, 'push')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
+  await clock.advance(5_000);
+  expect(state.ack).toMatchObject({ hash: captureHash(rulesOnly), reason: 'WriteFailed' });
+  rmdirSync(blocked);
+  expect(await state.apply(rulesOnly, 'push')).toMatchObject({ phase: 'Running', hash: captureHash(rulesOnly) });
+  expect(applied).toEqual([seed, rulesOnly]);
+  state.stop();
+});
+
+test('a restart that cannot be ordered gives WriteFailed too, and is ordered by the next push', async () => {
+  const { state } = setUp();
+  await state.apply(seed, 'push');
+  await state.apply(other, 'push', 'hold');
+  const blocked = `${orderPath(file)}.tmp`;
+  mkdirSync(blocked);
+  expect(await state.apply(other, 'push', 'now')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
+  expect(ordered()).toBe(hashOf(seed));
+  rmdirSync(blocked);
+  expect(await state.apply(other, 'push', 'now')).toMatchObject({ phase: 'Written', hash: captureHash(other) });
+  expect(ordered()).toBe(hashOf(other));
 });
 
 function optionsOf(instrumentFile: string): ConstructorParameters<typeof CaptureState>[0] {

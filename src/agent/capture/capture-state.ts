@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Ack, type AgentStatus, type CaptureConfig, captureHash } from '../../capture/index.ts';
+import { type Ack, type AgentStatus, type CaptureConfig, captureHash, writeFailed } from '../../capture/index.ts';
 import { instrumentFileHash, orderRestart } from '../supervisor/state.ts';
 import { keepFile } from './durable-file.ts';
 import type { InstrumentProbe, RunningInstrument } from './instrument-probe.ts';
@@ -140,7 +140,11 @@ export class CaptureState {
     }
     const hash = captureHash(config);
     if (source === 'push' && this.#pushed && this.#ack?.hash === hash && this.#ack.phase !== 'Failed') {
-      if (restart === 'now' && !this.#restartGranted) await this.#grant();
+      try {
+        if (restart === 'now' && !this.#restartGranted) await this.#grant();
+      } catch (error) {
+        return this.#notWritten(hash, error);
+      }
       return this.#ack;
     }
     let granted = restart === 'now';
@@ -168,13 +172,19 @@ export class CaptureState {
       logger.info('capture config in force', { hash, source, monitors: config.monitors.length, fileChanged: changed });
     } catch (error) {
       this.#view = { ...this.#view, file };
-      logger.error('capture config could not be put in force', { hash, error: errorText(error) });
-      const message = errorText(error).slice(0, 1_024);
-      this.#setAck({ node, hash, phase: 'Failed', reason: 'WriteFailed', message }, 'answered');
-      return this.#ack!;
+      return this.#notWritten(hash, error);
     }
     this.#refreshAck(hash, 'answered');
     return this.#ack!;
+  }
+
+  #notWritten(hash: string, error: unknown): Ack {
+    const { node, logger } = this.#options;
+    logger.error('capture config could not be put in force', { hash, error: errorText(error) });
+    const message = errorText(error).slice(0, 1_024);
+    const ack: Ack = { node, hash, phase: 'Failed', reason: writeFailed, message };
+    this.#setAck(ack, 'answered');
+    return ack;
   }
 
   /** Saves what a restarted agent needs, before a pushed config is put in force. */
@@ -269,7 +279,7 @@ export class CaptureState {
   }
 
   #refreshAck(hash: string, to: 'waiting' | 'answered' = 'waiting'): void {
-    if (this.#view.file === null || this.#ack?.reason === 'WriteFailed') return;
+    if (this.#view.file === null || this.#ack?.reason === writeFailed) return;
     const { node, clock, logger } = this.#options;
     const deadlineMs = this.#restartGranted ? (this.#options.deadlineMs ?? 90_000) : Infinity;
     const state = phaseOf(this.#view, { deadlineMs, monoMs: clock.monotonic() });

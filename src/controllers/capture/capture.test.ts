@@ -310,6 +310,36 @@ test('a config that an agent refuses is not sent again, and the monitor says tha
   expect([agent!.puts, agent!.taken]).toEqual([puts, []]);
 });
 
+test('a config that an agent could not write for a moment is sent again, whoever leads then', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  await programmedStatus();
+  const agent = world.agents[0]!;
+  const edit = (port: number): void => world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
+  const runs = (port: number) => (): boolean => agent.restarts.at(-1)!.includes(String(port));
+  agent.onPush = 'full';
+  let { puts } = agent;
+  edit(7_001);
+  await until('the failed write', () => world.hub.nodes.get('node-1')!.trouble?.reason === 'WriteFailed');
+  world.refresh();
+  await until('NodesFailed', () => condition('shop/m', 'Programmed') === 'False/NodesFailed');
+  expect(agent.puts).toBe(puts + 1);
+  agent.onPush = 'Running';
+  world.clock.shift(60_000);
+  agent.update({});
+  await until('the edit', runs(7_001));
+  await world.settled();
+
+  agent.onPush = 'full';
+  puts = agent.puts;
+  edit(7_002);
+  await until('the next failed write', () => agent.puts > puts && agent.ack?.reason === 'WriteFailed');
+  agent.onPush = 'Running';
+  await world.changeLeader();
+  await until('the next edit', runs(7_002));
+  await world.settled();
+});
+
 test.each(['cut', 'deaf'] as const)(
   'an instrument restarts once even if the push that allowed the restart was lost (`onPush` of the agent: %s)',
   async (fault) => {

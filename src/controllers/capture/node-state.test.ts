@@ -38,6 +38,7 @@ function statusOf(ack: Partial<Ack> | null, instrument: Partial<AgentStatus['ins
 function aNode(status = statusOf({})): NodeState {
   const node = new NodeState('node-1');
   node.ready = node.hasAgent = true;
+  node.namespaces = new Set(['shop']);
   node.aim(old);
   node.inPod({ uid: 'pod-1', fault: null }, 0);
   node.heard(status, { monotonic: 1_000_000, wall });
@@ -241,4 +242,97 @@ test('a file that failed stays failed while the config before it runs again', ()
   node.sent(back, { node: 'node-1', hash: back.hash, phase: 'Written' });
   node.heard(statusOf({ hash: old.hash }, { runs: old.hash }), { monotonic: 1_110_000, wall });
   expect([node.running, node.failure?.yamlHash]).toEqual([true, next.yamlHash]);
+});
+
+const full: Ack = { ...down, hash: sameFile.hash, reason: 'WriteFailed', message: 'ENOSPC' };
+
+/** A node that runs `old`, and whose agent could not write this config. */
+function aFullNode(config = sameFile): NodeState {
+  const node = aNode();
+  node.aim(config);
+  node.sending(knownOf(config), 'now', 1_000_000);
+  expect(node.sent(knownOf(config), { ...full, hash: config.hash })).toBeNull();
+  return node;
+}
+
+test('rules that an agent could not write are sent again after a minute; their file has not failed', () => {
+  const node = aFullNode();
+  expect([node.state, node.trouble, node.failure]).toEqual([
+    'failed',
+    { reason: 'WriteFailed', message: 'ENOSPC' },
+    null,
+  ]);
+  for (const now of [1_000_000, 1_059_999]) {
+    node.heard(statusOf(full, { runs: old.hash }), { monotonic: now, wall });
+    expect(pushes(node, now)).toEqual([]);
+    expect(node.rolloutNode(now)).toMatchObject({ failedYamlHash: null, refusedHash: null, retryAt: 1_060_000 });
+  }
+  expect(pushes(node, 1_060_000)).toEqual(['node-1']);
+  node.sending(knownOf(sameFile), 'now', 1_060_000);
+  expect(pushes(node, 1_119_999)).toEqual([]);
+  node.sent(knownOf(sameFile), { node: 'node-1', hash: sameFile.hash, phase: 'Running' });
+  expect([node.state, node.trouble, pushes(node)]).toEqual(['running', null, []]);
+});
+
+test('a file that an agent could not write began no restart, and is sent again as a change of the file', () => {
+  const node = aFullNode(next);
+  expect(node.rolloutNode(1_060_000)).toMatchObject({
+    held: { yamlHash: old.yamlHash },
+    ...{ granted: true, sentAt: null, restartedAt: null },
+  });
+  expect(node.tick(2_000_000)).toBeNull();
+  expect(pushes(node, 1_060_000)).toEqual(['node-1']);
+});
+
+test('after an unanswered push that the agent could not write, nothing restarts either', () => {
+  const node = aNode();
+  node.aim(next);
+  node.sending(knownOf(next), 'now', 1_000_000);
+  node.pushFailed(knownOf(next), new Error('the connection was cut'));
+  node.heard(statusOf({ ...full, hash: next.hash }, { runs: old.hash }), { monotonic: 1_001_000, wall });
+  expect(node.rolloutNode(1_001_000)).toMatchObject({ reachable: true, granted: true, restartedAt: null });
+  expect([pushes(node, 1_001_000), pushes(node, 1_060_000)]).toEqual([[], ['node-1']]);
+});
+
+test('whatever an agent that could not write is to run next, it is sent: it may hold a part of the last config', () => {
+  const node = aFullNode();
+  node.aim(old);
+  expect([pushes(node, 1_059_999), pushes(node, 1_060_000)]).toEqual([[], ['node-1']]);
+});
+
+test('an agent that starts again after it could not write gets the config at once', () => {
+  const node = aFullNode();
+  node.heard(statusOf({ hash: old.hash }, { runs: old.hash }), { monotonic: 1_010_000, wall });
+  expect(node.trouble).toBeNull();
+  expect(pushes(node, 1_010_000)).toEqual(['node-1']);
+});
+
+test('the config to roll back to that an agent could not write is sent again after a minute', () => {
+  const node = anEditedNode();
+  const back = node.acknowledged(silent)!;
+  node.sending(back, 'now', 1_100_000);
+  node.sent(back, { ...full, hash: back.hash });
+  expect(node.failure).toMatchObject({ reason: 'InstrumentNotRunning', yamlHash: next.yamlHash });
+  expect([node.tick(1_159_999), pushes(node, 1_160_000)]).toEqual([null, []]);
+  expect(node.tick(1_160_000)).toBe(back);
+  node.sending(back, 'now', 1_160_000);
+  expect(node.tick(1_161_000)).toBeNull();
+});
+
+test.each([
+  ['its rules from before the write', old],
+  ['a part of the config', next],
+])('the next leader sends the config again to an agent that could not write and holds %s', (_what, held) => {
+  const node = new NodeState('node-1');
+  node.hasAgent = true;
+  node.namespaces = new Set(['shop']);
+  node.aim(next);
+  node.heard(statusOf({ ...full, hash: next.hash }, { runs: old.hash }), { monotonic: 1_000_000, wall });
+  expect(node.needs).toEqual({ current: true, running: true });
+  node.learned(held.config);
+  node.learnedRunning(old.config);
+  expect(node.needs).toEqual({ current: false, running: false });
+  // Whether an earlier leader allowed the restart is unknown, so it is paced as every restart.
+  expect(node.rolloutNode(1_000_000)).toMatchObject({ reachable: true, granted: false, retryAt: null });
+  expect(pushes(node)).toEqual(['node-1']);
 });

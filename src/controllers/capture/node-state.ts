@@ -15,6 +15,7 @@ import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import { isLasting, type InstrumentFault } from './instrument-fault.ts';
 import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budget.ts';
+import { isUnwritten, writeRetryMs } from './write-failure.ts';
 
 /** A config whose content is known. */
 export interface KnownConfig {
@@ -33,7 +34,10 @@ export interface NodeFailure {
   hash: string;
 }
 
-/** The config that the agent holds; `known` is its content as far as known. */
+/**
+ * The config that the agent holds; `known` is its content as far as known. The hash is empty when the agent could not
+ * write the newest config and may hold a part of it: no config has this hash, so any desired one is sent.
+ */
 interface Held {
   readonly hash: string;
   known: KnownConfig | null;
@@ -87,6 +91,8 @@ export class NodeState {
   #granted = true;
   /** Hash of our newest push: its acknowledgement may arrive in a status before the answer to the push. */
   #putHash: string | null = null;
+  /** When our newest push began. */
+  #putAt: number | null = null;
   #sentAt: number | null = null;
   #restartedAt: number | null = null;
   readonly #budget: RestartBudget;
@@ -123,6 +129,13 @@ export class NodeState {
     return this.#ack;
   }
 
+  /** What the node's status names as the reason that it does not run what it should; null without one. */
+  get trouble(): { reason: string; message: string } | null {
+    if (this.failure || !isUnwritten(this.#ack)) return this.failure;
+    const { reason = '', message = '' } = this.#ack!;
+    return { reason, message };
+  }
+
   /** How the instrument's newest run ended, while it does not run the file it should; null otherwise. */
   get fault(): InstrumentFault | null {
     return this.running ? null : this.#fault;
@@ -146,7 +159,7 @@ export class NodeState {
 
   /** The state in one word. */
   get state(): 'running' | 'behind' | 'failed' | 'unreachable' {
-    if (this.failure) return 'failed';
+    if (this.trouble) return 'failed';
     if (!this.reachable) return 'unreachable';
     return this.running && this.#ack?.hash === this.desired?.hash ? 'running' : 'behind';
   }
@@ -208,6 +221,7 @@ export class NodeState {
     const lost = this.#lost;
     this.#lost = null;
     if (!lost) return;
+    if (isUnwritten(ack)) return this.#undo(lost);
     const waits = ack?.phase === 'Written' && instrument.restarting !== true;
     if (ack?.hash !== lost.hash || waits) this.#undo(lost);
     // The status decides, not the earlier state: an agent that took the config may still wait for the permission to
@@ -250,10 +264,18 @@ export class NodeState {
 
   /** Takes an acknowledgement, from a status or in answer to a push. Returns a config to roll back to. */
   acknowledged(ack: Ack | null): KnownConfig | null {
+    const isFirst = this.#ack === null;
     this.#ack = ack;
     if (!ack) {
       this.#held = null;
       this.#sentAt = null;
+      return null;
+    }
+    if (isUnwritten(ack)) {
+      this.#sentAt = null;
+      if (this.#held || isFirst) this.#held = { hash: '', known: this.#held?.known ?? null };
+      // An earlier leader may have sent a file without permission to restart.
+      if (isFirst) this.#granted = false;
       return null;
     }
     if (this.#held?.hash !== ack.hash) {
@@ -281,7 +303,7 @@ export class NodeState {
    */
   learned(config: CaptureConfig | null): KnownConfig | null {
     const found = config && this.#known(config);
-    this.#held = found && { hash: found.hash, known: found };
+    this.#held = found && { hash: isUnwritten(this.#ack) ? '' : found.hash, known: found };
     if (!found) return null;
     if (this.#ack?.phase === 'Running') {
       this.#nowRuns(found);
@@ -344,6 +366,7 @@ export class NodeState {
     const { hash } = config;
     const before = { granted: this.#granted, restartedAt: this.#restartedAt };
     this.#putHash = hash;
+    this.#putAt = now;
     this.#lost = null;
     if (this.#held?.known?.yamlHash === config.yamlHash && this.#granted) {
       this.#push = { hash, before, after: { granted: true, sentAt: this.#sentAt }, spent: none };
@@ -367,6 +390,11 @@ export class NodeState {
 
   /** The agent answered a push. */
   sent(config: KnownConfig, ack: Ack): KnownConfig | null {
+    if (isUnwritten(ack)) {
+      this.#undo(this.#push);
+      this.#push = null;
+      return this.acknowledged(ack);
+    }
     this.#held = { hash: config.hash, known: config };
     // A status from before the push may have arrived while the push was in flight. It says nothing about this config.
     if (this.#push) {
@@ -417,9 +445,11 @@ export class NodeState {
   }
 
   /**
-   * Checks the deadline of a new file. Returns a config to roll back to when the instrument took too long; else null.
+   * Checks the deadline of a new file. Returns a config to roll back to when the instrument took too long, or when the
+   * agent may be able to write that config now; else null.
    */
   tick(now: number): KnownConfig | null {
+    if (isUnwritten(this.#ack)) return this.reachable && now >= (this.#retryAt ?? 0) ? this.#back : null;
     if (this.#sentAt === null || this.#backOff !== null || now < this.#sentAt + runningDeadlineMs) return null;
     if (!this.reachable) return null;
     return this.#fail('NotRunning', `the instrument did not run the new file within ${runningDeadlineMs / 1000} s`);
@@ -459,6 +489,7 @@ export class NodeState {
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,
+      retryAt: this.#retryAt,
       failedYamlHash: this.failure?.yamlHash ?? null,
       refusedHash: this.failure && this.failure.yamlHash === null ? this.failure.hash : null,
     };
@@ -499,7 +530,18 @@ export class NodeState {
     // The agent sees only that the instrument is not running; its pod often has the reason.
     const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
     this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash };
-    return this.lastGood && this.lastGood.yamlHash !== held.known.yamlHash ? this.lastGood : null;
+    return this.#back;
+  }
+
+  /** The config to roll back to from the file that failed; null when no file failed, or no other one ran before. */
+  get #back(): KnownConfig | null {
+    const failed = this.failure?.yamlHash ?? null;
+    return failed !== null && this.lastGood?.yamlHash !== failed ? this.lastGood : null;
+  }
+
+  /** When an agent that could not write the newest config may be sent one again; null when that is not waited for. */
+  get #retryAt(): number | null {
+    return isUnwritten(this.#ack) && this.#putAt !== null ? this.#putAt + writeRetryMs : null;
   }
 
   #recall(hash: string): KnownConfig | null {

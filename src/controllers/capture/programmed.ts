@@ -33,11 +33,11 @@ export function programmed(ref: string, generation: number, nodes: readonly Node
   const desired = nodes.filter((n) => n.ready);
   const runs = (n: NodeState): boolean => (n.runningGenerations?.[ref] ?? -1) >= generation;
   const behind = desired.filter((n) => !runs(n));
-  const failed = desired.filter((n) => n.failure !== null && !runs(n));
+  const failed = desired.filter((n) => n.trouble !== null && !runs(n));
   // A node that has not been contacted yet does not count as unreachable.
-  const silent = behind.filter((n) => n.failure === null && !n.reachable && n.error !== null);
+  const silent = behind.filter((n) => n.trouble === null && !n.reachable && n.error !== null);
   const rows = [
-    ...failed.map((n) => ({ name: n.name, reason: n.failure!.reason, message: n.failure!.message })),
+    ...failed.map((n) => ({ name: n.name, reason: n.trouble!.reason, message: n.trouble!.message })),
     ...silent.map((n) => ({
       name: n.name,
       reason: 'Unreachable',

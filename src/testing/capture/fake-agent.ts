@@ -14,6 +14,7 @@ import {
   sessionPath,
   sessionProtocol,
   statusPath,
+  writeFailed,
   type Ack,
   type AgentMessage,
   type AgentStatus,
@@ -35,10 +36,10 @@ export interface FakeAgentOptions {
   /**
    * How the agent reacts to a config. `Running`, `Written`, `Failed`: acknowledges it with this phase; a new file with
    * `restart=hold` is always acknowledged as Written. `refuse` answers 400; `hold` never answers; `cut` closes the
-   * connection and ignores the config; `deaf` accepts it as Written and closes the connection without an answer.
-   * Default Running.
+   * connection and ignores the config; `deaf` accepts it as Written and closes the connection without an answer;
+   * `full` acknowledges that its disk is full, and keeps the config before. Default Running.
    */
-  onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf';
+  onPush?: 'Running' | 'Written' | 'Failed' | 'refuse' | 'hold' | 'cut' | 'deaf' | 'full';
   /** Whether it accepts sessions, in which it reports its status by itself. Version 0.1.0 is polled. Default true. */
   hasSessions?: boolean;
 }
@@ -252,6 +253,10 @@ export class FakeAgent {
     if (this.onPush === 'refuse') return { status: 400, message: 'no' };
     // The hash is that of the canonical form: a body in another form has another hash.
     if (`sha256:${sha256Hex(body)}` !== hash) return { status: 400, message: 'the body does not match its hash' };
+    if (this.onPush === 'full') {
+      this.#note({ ack: { node: this.node, hash, phase: 'Failed', reason: writeFailed, message: 'ENOSPC' } });
+      return this.#answer();
+    }
     const config = parseCaptureConfig(JSON.parse(body.toString()));
     const sameFile = this.ack?.phase === 'Running' && this.config?.instrument.yaml === config.instrument.yaml;
     const waits = hold && !sameFile;
@@ -266,7 +271,11 @@ export class FakeAgent {
       cut();
       return null;
     }
-    // Like the real agent: a waiting poll is answered a second after the acknowledgement.
+    return this.#answer();
+  }
+
+  /** Like the real agent: a waiting poll is answered a second after the acknowledgement. */
+  #answer(): Answer {
     clearTimeout(this.#answered);
     this.#answered = setTimeout(() => this.#wake(), 1_000);
     return { status: 200, ack: this.ack! };

@@ -116,5 +116,6 @@ const nodeWays: Readonly<Record<string, string>> = {
     'the supervisor has not restarted the instrument: kubectl logs of the agent pod, -c instrument',
   InstrumentNotRunning: 'kubectl logs of the agent pod, -c instrument',
   NotRunning: 'kubectl logs of the agent pod, -c instrument',
-  WriteFailed: 'the agent cannot write on its disk: space, permissions of the data folder',
+  WriteFailed:
+    'the agent cannot write on its disk: space, permissions of the data folder; the operator sends the config again each minute',
 };

@@ -1,0 +1,15 @@
+import { writeFailed, type Ack } from '../../capture/index.ts';
+
+/**
+ * How long an agent that could not write a config is sent nothing. Each attempt costs the bytes of a config, and a full
+ * disk seldom has room again within seconds. Units: ms.
+ */
+export const writeRetryMs = 60_000;
+
+/**
+ * Whether the agent could not write the config: nothing is wrong with the config, and the agent holds the one before
+ * it, or a part of each.
+ */
+export function isUnwritten(ack: Ack | null): boolean {
+  return ack?.phase === 'Failed' && ack.reason === writeFailed;
+}
