@@ -81,8 +81,8 @@ async function edit(stage: Stage, { agents, monitors }: Record<'agents' | 'monit
       spec,
     } as KubeObject;
     const { metadata } = await client.apply(trafficMonitors, object, { fieldManager: 'kubectl', force: true });
-    const carriesOut = ({ ack, config }: (typeof fleet.agents)[number]): boolean =>
-      ack?.phase === 'Running' && config?.generations['TrafficMonitor/shop/edited'] === metadata.generation;
+    const carriesOut = (agent: (typeof fleet.agents)[number]): boolean =>
+      agent.ack?.phase === 'Running' && agent.generationOf('TrafficMonitor/shop/edited') === metadata.generation;
     await until(() => fleet.agents.every(carriesOut), `port ${port} on every agent`);
   };
   const wireBytes = (): number => fleet.agents.reduce((sum, a) => sum + a.wireBytes, 0);

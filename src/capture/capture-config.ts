@@ -208,7 +208,7 @@ export const captureConfigSchema = Type.Object(
     histogram: Type.Optional(
       Type.Object({ durationBounds: Type.Optional(bounds), sizeBounds: Type.Optional(bounds) }, strict),
     ),
-    /** `TrafficMonitor/<namespace>/<name>` or `ClusterTrafficPolicy/<name>` → the metadata.generation compiled in. */
+    /** The objects compiled in, by `generationKey` → their metadata.generation. */
     generations: Type.Record(Type.String(), count),
   },
   strict,

@@ -17,6 +17,7 @@ export { matchesGlob } from './compile/select/selector.ts';
 export { holdsPort } from './ports.ts';
 export { secretRefsOf } from './compile/exports.ts';
 export { compile, Compiler } from './compile/compile.ts';
+export { generationKey, generationOf, objectOfKey } from './compile/generations.ts';
 export { judgePolicies, policiesInForce } from './compile/check/acceptance.ts';
 export { compareMonitors } from './compile/select/precedence.ts';
 export type * from './compile/types.ts';

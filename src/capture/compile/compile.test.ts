@@ -87,8 +87,8 @@ test('a policy and a monitor give two entries and three exclusions in the file o
     },
   ]);
   expect(result.nodes.get('node-1')!.config.generations).toEqual({
-    'ClusterTrafficPolicy/default': 1,
-    'TrafficMonitor/shop/checkout': 1,
+    'ClusterTrafficPolicy/default@uid-defa': 1,
+    'TrafficMonitor/shop/checkout@uid-chec': 1,
   });
 });
 

@@ -9,8 +9,9 @@ import { renderInstrumentYaml } from '../instrument-yaml/render.ts';
 import type { DiscoveryEntry, InstrumentSettings, Selection } from '../instrument-yaml/settings.ts';
 import { monitorExports, policyExports } from './exports.ts';
 import { capturedHeaders } from './headers.ts';
+import { generationKey } from './generations.ts';
 import { limitsOf, nodeWideSettings, retentionOf, rolloutOf } from './node-wide.ts';
-import { objectRef, type Judged } from './check/acceptance.ts';
+import type { Judged } from './check/acceptance.ts';
 import { headerNames, redactionOf } from './check/redaction.ts';
 import { namespacesOf, policiesOf, type BaseScope } from './select/scope.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './select/selections.ts';
@@ -198,7 +199,7 @@ export function generationsOf(
   judged: readonly Judged<TrafficMonitor | ClusterTrafficPolicy>[],
 ): CaptureConfig['generations'] {
   const accepted = judged.filter((o) => o.accepted.ok);
-  return Object.fromEntries(accepted.map(({ object }) => [objectRef(object), object.metadata.generation ?? 0]));
+  return Object.fromEntries(accepted.map(({ object }) => [generationKey(object), object.metadata.generation ?? 0]));
 }
 
 /** The explicit bounds that a policy sets. The agent converts exponential histograms into them. */

@@ -198,7 +198,7 @@ test('an edit of one monitor among 2,000 reads one namespace, and changes the ru
     rules(before, n).some((rule, i) => rule !== rules(after, n)[i]),
   );
   expect(touched).toEqual(['node-7']);
-  expect(after.nodes.get('node-7')!.config.generations['TrafficMonitor/team-7/m7']).toBe(2);
+  expect(after.nodes.get('node-7')!.config.generations['TrafficMonitor/team-7/m7@uid-m7']).toBe(2);
 });
 
 test('a pod that moves changes the configs of its two nodes and the outcome of its monitor, and nothing else', () => {

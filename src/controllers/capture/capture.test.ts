@@ -1,3 +1,4 @@
+import { trafficMonitors } from '../../api/v1alpha1/index.ts';
 import { CaptureWorld } from '../../testing/capture/operator.ts';
 import { until } from '../../testing/until.ts';
 
@@ -20,7 +21,7 @@ const condition = (path: string, type: string): string | undefined => world.cond
  */
 async function programmedStatus(): Promise<void> {
   await until('the first status', () => world.monitor('shop/m').status?.['observedGeneration']);
-  await until('the push', () => world.agents.every((a) => a.config?.generations['TrafficMonitor/shop/m']));
+  await until('the push', () => world.agents.every((a) => a.generationOf('TrafficMonitor/shop/m')));
   await world.settled();
   world.refresh();
   await until('Programmed', () => condition('shop/m', 'Programmed') === 'True/Programmed');
@@ -129,7 +130,7 @@ test('a node that cannot run the new file gets the last good one back and is nam
 test('a capability that the instrument lacks is read from the pod’s status, before the agent gives up', async () => {
   await aCluster(1, { onPush: 'Written' });
   world.putMonitor('shop/m', checkout);
-  await until('the push', () => world.agents[0]!.config?.generations['TrafficMonitor/shop/m']);
+  await until('the push', () => world.agents[0]!.generationOf('TrafficMonitor/shop/m'));
   world.putAgentPod(
     world.agents[0]!,
     `time=x level=ERROR msg="can't start OpenTelemetry eBPF Instrumentation" error="the following capabilities are required: CAP_SYS_PTRACE"`,
@@ -151,7 +152,7 @@ test('a capability that the instrument lacks is read from the pod’s status, be
 test('a late agent gets the current config, and a returning agent is asked which config it has', async () => {
   await aCluster(2);
   const [first, second] = world.agents;
-  const generationOf = (agent = second!): number | undefined => agent.config?.generations['TrafficMonitor/shop/m'];
+  const generationOf = (agent = second!): number | undefined => agent.generationOf('TrafficMonitor/shop/m');
   const lose = async (): Promise<void> => {
     const metadata = { namespace: 'svc-system', name: 'svc-agent-node-2' };
     world.put('pods', { metadata, status: { phase: 'Failed' } });
@@ -180,7 +181,7 @@ test('the status of a policy counts nodes and monitors, and appears before its c
   world.putPolicy('default', { defaults: { protocols: ['HTTP'] } });
   await until('the first status', () => world.conditions(world.policy('default'))['Ready'] === 'False/RollingOut');
   expect(world.conditions(world.policy('default'))).toMatchObject({ Accepted: 'True/Accepted' });
-  await until('the push', () => world.agents.every((a) => a.config?.generations['ClusterTrafficPolicy/default'] === 1));
+  await until('the push', () => world.agents.every((a) => a.generationOf('ClusterTrafficPolicy/default') === 1));
   for (const agent of world.agents) agent.phase('Running');
   await world.settled();
   world.refresh();
@@ -256,6 +257,25 @@ test('frequent edits of a namespace wait until a time that the status names; pol
   world.clock.shift(130_000);
   world.agents[0]!.update({});
   await until('the gathered restart', has('7007'));
+});
+
+test('a monitor that is deleted and created again and again uses up the restarts of its namespace, as edits do', async () => {
+  await aCluster(1);
+  const has = (text: string) => (): boolean => world.agents[0]!.restarts.some((yaml) => yaml.includes(text));
+  const replace = (port: number): void => {
+    if (world.api.storage.find(trafficMonitors, 'shop', 'm')) world.api.storage.remove(trafficMonitors, 'shop', 'm');
+    world.putMonitor('shop/m', { ...checkout, ports: [{ port }] });
+    expect(world.api.storage.get(trafficMonitors, 'shop', 'm').metadata.generation).toBe(1);
+  };
+  for (let i = 0; i <= 5; i++) {
+    replace(7_000 + i);
+    await until(`restart ${i}`, has(`700${i}`));
+    await world.settled();
+  }
+  replace(7_006);
+  await until('the delivery', () => world.agents[0]!.config?.instrument.yaml.includes('7006'));
+  expect(world.hub.nodes.get('node-1')!.hold).toBe('RestartBudget');
+  expect(has('7006')()).toBe(false);
 });
 
 test('a changed retention reaches every agent without a restart, and the policy says when all have it', async () => {

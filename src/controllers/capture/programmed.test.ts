@@ -1,4 +1,5 @@
-import type { AgentStatus } from '../../capture/index.ts';
+import { captureHash, zeroConfig, type AgentStatus, type CaptureConfig } from '../../capture/index.ts';
+import { aMonitor, aPolicy } from '../../testing/capture/world.ts';
 import { NodeState } from './node-state.ts';
 import { programmed } from './programmed.ts';
 
@@ -14,7 +15,8 @@ function waiting(name: string, waitsUntil: number, gapMs?: number): NodeState {
   node.status = { instrument } as AgentStatus;
   return node;
 }
-const message = (...nodes: NodeState[]): string => programmed('TrafficMonitor/shop/web', 2, nodes).condition.message;
+const web = aMonitor('shop/web', {}, { generation: 2 });
+const message = (...nodes: NodeState[]): string => programmed(web, nodes).condition.message;
 
 test('the message gives the time of the earliest planned restart, and of the latest one if that differs', () => {
   expect(message(waiting('a', noon))).toMatch(/, the next restart is at 2026-01-01T12:00:00Z$/);
@@ -29,3 +31,32 @@ test('the message gives the longest pause among the newest restarts of several n
     '; the newest restarts of 2 nodes paused capture for 3.5 s at the most;',
   );
 });
+
+/** A ready node that runs a config with these generations. */
+function running(generations: CaptureConfig['generations']): NodeState {
+  const node = new NodeState('node-1');
+  node.ready = true;
+  const config = { ...zeroConfig({ node: 'node-1', ports: '80', instrumentVersion: 'v0.10' }), generations };
+  const ack = { node: 'node-1', hash: captureHash(config), phase: 'Running' } as const;
+  node.heard({ ack, instrument: { up: true }, monitors: [] as AgentStatus['monitors'] } as AgentStatus, {
+    monotonic: 0,
+    wall: noon,
+  });
+  node.learned(config);
+  return node;
+}
+
+test.each([aMonitor('shop/web', {}, { uid: 'second-web' }), aPolicy('default', {}, { uid: 'second-default' })])(
+  'a node that runs a deleted $kind does not run the one of the same name that was created since',
+  (object) => {
+    const name = object.kind === 'TrafficMonitor' ? 'TrafficMonitor/shop/web' : 'ClusterTrafficPolicy/default';
+    const updated = (generations: CaptureConfig['generations']): number =>
+      programmed(object, [running(generations)]).updated;
+    expect([
+      updated({ [`${name}@first-we`]: 4 }),
+      updated({ [`${name}@second-w`]: 1, [`${name}@second-d`]: 1 }),
+    ]).toEqual([0, 1]);
+    // A config of version 0.1.0 has no uids.
+    expect([updated({ [name]: 0 }), updated({ [name]: 1 })]).toEqual([0, 1]);
+  },
+);

@@ -1,3 +1,5 @@
+import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { generationKey, generationOf } from '../../capture/index.ts';
 import { progressConditions, type ConditionInput } from '../../runtime/index.ts';
 import type { Refusal } from '../refusal.ts';
 import type { NodeState } from './node-state.ts';
@@ -25,13 +27,13 @@ const moving: ReadonlySet<string> = new Set(['RollingOut', 'NodesUnreachable', '
 const maxRows = 16;
 
 /**
- * How far the rollout of one generation of an object is on the nodes that should run it. Pure.
- * `ref` is the object's key in `runningGenerations`. Nodes that are not Ready do not count: their config is unknown,
- * and they get no pushes.
+ * How far the rollout of an object's generation is on the nodes that should run it. Pure.
+ * Nodes that are not Ready do not count: their config is unknown, and they get no pushes.
  */
-export function programmed(ref: string, generation: number, nodes: readonly NodeState[]): Programmed {
+export function programmed(object: TrafficMonitor | ClusterTrafficPolicy, nodes: readonly NodeState[]): Programmed {
+  const [key, generation] = [generationKey(object), object.metadata.generation ?? 0];
   const desired = nodes.filter((n) => n.ready);
-  const runs = (n: NodeState): boolean => (n.runningGenerations?.[ref] ?? -1) >= generation;
+  const runs = (n: NodeState): boolean => (generationOf(n.runningGenerations ?? {}, key) ?? -1) >= generation;
   const behind = desired.filter((n) => !runs(n));
   const failed = desired.filter((n) => n.trouble !== null && !runs(n));
   // A node that has not been contacted yet does not count as unreachable.

@@ -58,3 +58,19 @@ test.each([
   const changes = { general, namespaces: names('shop', 'elsewhere') };
   expect([...restartCauses(running, { ...running, ...edit }, changes, names('shop', 'pay'))]).toEqual(wanted);
 });
+
+test.each([
+  ['monitor that was deleted and created again', 'TrafficMonitor/shop/a@second', ['shop']],
+  ['monitor of a config of version 0.1.0, which has no uids, and is the same', 'TrafficMonitor/shop/a', []],
+  ['policy that was deleted and created again: to none', 'ClusterTrafficPolicy/p@second', []],
+])('a restart is charged to the namespace of a %s', (_what, key, wanted) => {
+  const desired = {
+    'TrafficMonitor/shop/a@first': 1,
+    'TrafficMonitor/pay/b@first': 2,
+    'ClusterTrafficPolicy/p@first': 1,
+  };
+  const others = Object.entries(desired).filter(([name]) => !name.startsWith(key.split('@')[0]!));
+  const before = { ...Object.fromEntries(others), [key]: 1 };
+  const changes = { general: true, namespaces: names() };
+  expect([...restartCauses(before, desired, changes, names('shop', 'pay'))]).toEqual(wanted);
+});

@@ -1,4 +1,4 @@
-import type { CaptureConfig, FileChanges } from '../../capture/index.ts';
+import { generationOf, objectOfKey, type CaptureConfig, type FileChanges } from '../../capture/index.ts';
 
 export interface RestartBudgetRules {
   /** Restarts that a namespace may cause in a row. */
@@ -97,8 +97,12 @@ function editedNamespaces(running: Generations, desired: Generations): ReadonlyS
 }
 
 function compare(running: Generations, desired: Generations): ReadonlySet<string> | null {
-  const names = new Set([...Object.keys(running), ...Object.keys(desired)]);
-  const differing = [...names].filter((name) => running[name] !== desired[name]);
-  if (differing.some((name) => !name.startsWith(prefix))) return null;
-  return new Set(differing.map((name) => name.slice(prefix.length).split('/')[0]!));
+  const wanted = Object.keys(desired);
+  const known = new Set(wanted.flatMap((key) => [key, objectOfKey(key)]));
+  const differing = [
+    ...wanted.filter((key) => generationOf(running, key) !== desired[key]),
+    ...Object.keys(running).filter((key) => !known.has(key)),
+  ];
+  if (differing.some((key) => !key.startsWith(prefix))) return null;
+  return new Set(differing.map((key) => key.slice(prefix.length).split('/')[0]!));
 }

@@ -184,6 +184,33 @@ describe('Programmed', () => {
   ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Programmed']).toBe(expected));
 });
 
+test('Programmed is RollingOut while a node runs the file of a deleted monitor of the same name', () => {
+  const [first, second] = [1, 2].map((port) => {
+    const object = aMonitor('shop/m', { ...spec, ports: [{ port }] }, { uid: `${port}-of-shop-m` });
+    return { object, result: compile(aWorld({ monitors: [object] })) };
+  });
+  const node = new NodeState('node-1');
+  node.ready = node.hasAgent = true;
+  const told = (phase: 'Running' | 'Written', hash: string): AgentStatus => ({
+    ...{ node: 'node-1', revision: 1, ack: { node: 'node-1', hash, phase }, monitors: [] },
+    instrument: { up: true, restarts: 0 },
+    totals: { series: 0, samplesAppended: 0, rejected: 0 },
+  });
+  const programmed = (phase: 'Running' | 'Written', { object, result } = second!): string | undefined => {
+    const desired = result.nodes.get('node-1')!;
+    node.aim(desired);
+    node.heard(told(phase, desired.hash), { monotonic: 0, wall: now });
+    const outcome = result.monitors.get('shop/m')!;
+    const { conditions, nodes } = monitorStatus({ object, outcome, nodes: [node], now });
+    return `${nodes!.updated} ${conditions!.find(({ type }) => type === 'Programmed')!.reason}`;
+  };
+  expect([programmed('Running', first), programmed('Written'), programmed('Running')]).toEqual([
+    '1 Programmed',
+    '0 RollingOut',
+    '1 Programmed',
+  ]);
+});
+
 describe('Ready', () => {
   test.each<[string, Scene, string]>([
     ['is True without traffic', {}, 'True/Ready'],

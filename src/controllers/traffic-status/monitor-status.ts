@@ -50,7 +50,7 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
   const { object, outcome, nodes, now } = input;
   const generation = object.metadata.generation ?? 0;
   const previous = object.status;
-  const rollout = programmed(`TrafficMonitor/${outcome.namespace}/${outcome.name}`, generation, nodes);
+  const rollout = programmed(object, nodes);
   const data = dataOf(outcome, nodes, now);
   const own = (m: { namespace: string; name: string }): boolean =>
     m.namespace === outcome.namespace && m.name === outcome.name;

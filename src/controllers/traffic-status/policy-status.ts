@@ -25,7 +25,7 @@ export function policyStatus(input: PolicyStatusInput): ClusterTrafficPolicyStat
   const { object, outcome, nodes, now } = input;
   const generation = object.metadata.generation ?? 0;
   const previous = object.status;
-  const rollout = programmed(`ClusterTrafficPolicy/${outcome.name}`, generation, nodes);
+  const rollout = programmed(object, nodes);
   const ready = nodes.filter((n) => n.ready && n.reachable && n.failure === null && n.running).length;
   const dropped = heldBack(nodes, () => true, now);
   const complete = outcome.accepted.ok && rollout.condition.status === 'True' && rollout.desired > 0;

@@ -6,6 +6,7 @@ import {
   hashOfPutPath,
   heartbeatSeconds,
   maxPutMessageBytes,
+  objectOfKey,
   parseCaptureConfig,
   parseExportSecrets,
   parsePutMessage,
@@ -116,6 +117,11 @@ export class FakeAgent {
 
   get ack(): Ack | null {
     return this.#status.ack;
+  }
+
+  /** The generation of this object, such as `TrafficMonitor/shop/m`, in its config. */
+  generationOf(name: string): number | undefined {
+    return Object.entries(this.config?.generations ?? {}).find(([key]) => objectOfKey(key) === name)?.[1];
   }
 
   /** Acknowledges the current config with a phase, as a report of the instrument does, and answers waiting polls. */

@@ -2,7 +2,7 @@ import type { ExplainStep } from '../../../api/page/types.ts';
 import type { Condition } from '../../../api/meta.ts';
 import { holds } from '../../../api/statuses.ts';
 import { no, note, unknown, yes } from '../../../capture/explain/index.ts';
-import type { CompileResult } from '../../../capture/index.ts';
+import { objectOfKey, type CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { findCondition } from '../../../runtime/index.ts';
 import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
@@ -117,7 +117,8 @@ function configStep(input: NodeInput): ExplainStep {
 const short = (hash: string): string => hash.slice(0, 'sha256:'.length + 12);
 
 function generationsText(generations: Readonly<Record<string, number>> | undefined, { monitors }: NodeInput): string {
-  const shown = Object.entries(generations ?? {}).filter(
+  const named = Object.entries(generations ?? {}).map(([key, n]) => [objectOfKey(key), n] as const);
+  const shown = named.filter(
     ([ref]) =>
       monitors === undefined ||
       ref.startsWith('ClusterTrafficPolicy/') ||
