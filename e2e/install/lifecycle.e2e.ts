@@ -169,6 +169,31 @@ describe('svc install and uninstall', () => {
     expect(again.stderr).not.toContain(' deleted');
   }, 180_000);
 
+  test('a namespace that others made is not changed, and stays with what they put into it', async () => {
+    const shared = ['-n', 'shared'];
+    await kubectl('create', 'namespace', 'shared');
+    await kubectl('create', 'configmap', 'theirs', ...shared);
+    const labels = (): Promise<string> => kubectl('get', 'namespace', 'shared', '-o', 'jsonpath={.metadata.labels}');
+    const before = await labels();
+    const at = '--namespace=shared';
+    const installed = await expectWell(
+      svc(['install', at, '--wait', '--timeout=2m', '--no-diff', '--query-replicas=1'], env()),
+    );
+    expect(installed.stderr).toContain('kubectl label namespace shared pod-security.kubernetes.io/enforce=privileged');
+    expect(await labels()).toBe(before);
+    const removed = await expectWell(svc(['uninstall', at, '--timeout=2m'], env()));
+    expect(removed.stderr).toContain('namespace/shared stays: others made it');
+    expect(await labels()).toBe(before);
+    expect(await traces()).toEqual([]);
+    const all = 'all,configmaps,secrets,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,leases';
+    const left = await kubectl('get', all, ...shared, '-o', 'name');
+    expect(left.trim().split('\n')).toEqual([
+      'configmap/kube-root-ca.crt',
+      'configmap/theirs',
+      'serviceaccount/default',
+    ]);
+  }, 240_000);
+
   /** The folders in which the test's nodes, which run pods as plain processes, keep their host paths. */
   function hostFolders(): string[] {
     const nodes = join(cluster.dir, 'nodes');

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
+import type { KubeObject } from '../../api/meta.ts';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { readSettings } from '../../base/settings.ts';
 import { renderInstallation } from '../../render/index.ts';
 import { addSettings } from '../settings-command.ts';
-import { applyInstallation, planInstallation, type ObjectChange } from './installer.ts';
+import { applyInstallation, planInstallation, toApply, type ObjectChange } from './installer.ts';
 import { clusterOptions, onCluster, say, type ClusterFlags } from './on-cluster.ts';
 import { importedKeyVersion } from './private-key.ts';
 import { nameOfObject } from './resources.ts';
@@ -18,6 +19,8 @@ import {
   runSettingTable,
   withLegacyNames,
 } from './settings.ts';
+
+const enforcedLevel = 'pod-security.kubernetes.io/enforce';
 
 interface RunFlags extends ClusterFlags {
   wait: boolean;
@@ -71,8 +74,9 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
     const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
+    for (const { object, change } of changes) if (change === 'foreign') say(leftAlone(object));
     if (dryRun === 'server') return;
-    const open = changes.filter(({ change }) => change !== 'unchanged').map(({ object }) => object);
+    const open = toApply(changes);
     let done = 0;
     await applyInstallation(open, deps, {
       force: options.forceConflicts,
@@ -86,11 +90,20 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 }
 
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
-  if (change === 'unchanged') return;
+  if (change === 'unchanged' || change === 'foreign') return;
   process.stdout.write(`${nameOfObject(object)} ${change}${dryRun ? ' (server dry run)' : ''}\n`);
   // A CRD has thousands of lines; for a new one the line above is enough.
   const lines = object.kind === 'CustomResourceDefinition' && change === 'created' ? [] : diff;
   if (withDiff) for (const line of lines) process.stdout.write(`${line}\n`);
+}
+
+/** What is said of a namespace that others made, with the label that agents need there. */
+function leftAlone(namespace: KubeObject): string {
+  const title = nameOfObject(namespace);
+  const level = namespace.metadata.labels?.[enforcedLevel];
+  return level === undefined
+    ? `${title} stays as it is: others made it`
+    : `${title} stays as it is: others made it. Agents need it to admit privileged pods: kubectl label namespace ${namespace.metadata.name} ${enforcedLevel}=${level}`;
 }
 
 function summary(changes: readonly ObjectChange[], dryRun: boolean): string {

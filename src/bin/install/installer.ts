@@ -4,12 +4,14 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient } from '../../kube/index.ts';
 import { keyOf } from '../../runtime/index.ts';
+import { isOurs } from './namespaces.ts';
 import { readable, unifiedDiff } from './object-diff.ts';
 import { nameOfObject, resourceOf } from './resources.ts';
 
 export const installManager = 'svc-install';
 
-export type Change = 'created' | 'configured' | 'unchanged';
+/** `foreign`: a namespace that others made, which an installation leaves as it is. */
+export type Change = 'created' | 'configured' | 'unchanged' | 'foreign';
 
 /** The planned change of one object. */
 export interface ObjectChange {
@@ -44,6 +46,10 @@ export async function planInstallation(
     const resource = resourceOf(object);
     const live = await getIfExists<KubeObject>(deps.client, resource, keyOf(object), { signal: deps.signal });
     if (object.kind === 'Namespace' && !live) absent.add(object.metadata.name ?? '');
+    if (object.kind === 'Namespace' && live && !isOurs(live)) {
+      changes.push({ object, change: 'foreign', diff: [] });
+      continue;
+    }
     const stored = await judged(object, absent, deps, options);
     const diff = unifiedDiff(readable(live), readable(stored));
     changes.push({ object, change: live ? (diff.length > 0 ? 'configured' : 'unchanged') : 'created', diff });
@@ -69,6 +75,10 @@ async function judged(
     throw named(object, error);
   }
 }
+
+/** The objects that a plan changes, in its order. Pure. */
+export const toApply = (changes: readonly ObjectChange[]): KubeObject[] =>
+  changes.filter(({ change }) => change === 'created' || change === 'configured').map(({ object }) => object);
 
 /** Applies objects in order; waits for CRDs before the first object of their kind. */
 export async function applyInstallation(

@@ -4,9 +4,10 @@ import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/index.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
-import { controllerDefaults, names, renderController, renderDataRemoval, renderedKinds } from '../../render/index.ts';
+import { names, renderDataRemoval, renderedKinds } from '../../render/index.ts';
 import { customMetricsApiServices, externalMetricsApiServices, selectorText } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
+import { foreignObjects, isOurs, unlabelled } from './namespaces.ts';
 import { rolloutState } from './rollout.ts';
 
 export interface UninstallOptions {
@@ -30,7 +31,8 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
  * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
  * the CRDs.
  * Guarantees: an object that is already gone is not an error, so a call can be repeated; objects without our labels or
- * names are not touched; the call ends only when custom resources, pods, data, namespace and CRDs are gone.
+ * names are not touched, and their namespace stays; the call ends only when custom resources, pods, data, the namespace
+ * that an installation made and CRDs are gone.
  * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
@@ -114,16 +116,20 @@ class Uninstall {
   }
 
   async namespaced(): Promise<void> {
-    const { namespace } = this.#options;
+    const { namespace, keepCrds } = this.#options;
     const ref = coreResources.namespaces;
     const found = await getIfExists<KubeObject>(this.#deps.client, ref, { name: namespace }, this.#deps);
     if (!found) return;
-    if (found.metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator')
-      return this.#removeEntirely(ref, namespace);
-    // A namespace that the installer did not create stays: only our own objects are removed from it.
-    for (const kind of namespacedKinds()) await this.#removeAll(kind, labels, namespace);
-    await this.#remove(coreResources.secrets, { namespace, name: names.ca });
-    await this.#remove(coreResources.leases, { namespace, name: names.controller });
+    const going = keepCrds ? [] : kinds.map(({ resource }) => resource);
+    const others = isOurs(found) ? await foreignObjects(found, going, this.#deps) : [];
+    if (isOurs(found) && others.length === 0) return this.#removeEntirely(ref, namespace);
+    for (const kind of namespacedKinds) await this.#removeAll(kind, labels, namespace);
+    for (const [resource, name] of unlabelled) await this.#remove(resource, { namespace, name });
+    for (const component of ['agent', 'query'] as const) await this.#untilStopped(component);
+    const why = isOurs(found)
+      ? `it holds objects of others, such as ${others.slice(0, 3).join(', ')}`
+      : 'others made it';
+    this.#options.progress(`namespace/${namespace} stays: ${why}`);
   }
 
   async definitions(): Promise<void> {
@@ -179,7 +185,7 @@ class Uninstall {
   }
 
   /** Waits until no pod of a component is left. */
-  async #untilStopped(component: 'agent' | 'controller'): Promise<void> {
+  async #untilStopped(component: 'agent' | 'controller' | 'query'): Promise<void> {
     const { namespace } = this.#options;
     const pods = coreResources.pods;
     await this.#untilGone(pods, () => this.#listed(pods, selectorText(component), namespace));
@@ -223,9 +229,5 @@ function leadsTo(apiService: KubeObject, namespace: string): boolean {
   return service?.name === names.query && service.namespace === namespace;
 }
 
-/** Kinds that an installation creates in its namespace, each once. */
-function namespacedKinds(): ResourceRef[] {
-  const installed = renderController(controllerDefaults).map(({ kind }) => kind);
-  const wanted = new Set([...installed, 'DaemonSet', 'ConfigMap', 'Secret', 'ServiceAccount']);
-  return Object.values(renderedKinds).filter(({ namespaced, kind }) => namespaced && wanted.has(kind));
-}
+/** Kinds that an installation or the operator creates in a namespace. */
+const namespacedKinds = Object.values(renderedKinds).filter(({ namespaced }) => namespaced);

@@ -220,12 +220,25 @@ export class FakeApiServer {
     return { seen, resource: this.#resources.get(`${apiVersion}/${plural}`) };
   }
 
-  /** The resource list of one group and version. */
+  /** The list of groups, or the resource list of one group and version. */
   #discovery(path: string): unknown {
+    const all = [...this.#resources.values()];
+    if (path === '/apis') {
+      const groups = Map.groupBy(
+        all.filter(({ group }) => group !== ''),
+        ({ group }) => group,
+      );
+      const shown = [...groups].map(([name, resources]) => ({
+        name,
+        versions: [...new Set(resources.map(({ version }) => version))].map((version) => ({ version })),
+      }));
+      return { kind: 'APIGroupList', apiVersion: 'v1', groups: shown };
+    }
     const apiVersion = path.replace(/^\/apis?\//, '');
-    const resources = [...this.#resources.values()].filter((r) => r.apiVersion === apiVersion);
+    const resources = all.filter((r) => r.apiVersion === apiVersion);
     if (resources.length === 0) throw notFound(path);
-    const shown = resources.map((r) => ({ name: r.plural, kind: r.kind, namespaced: r.namespaced }));
+    const verbs = ['create', 'delete', 'get', 'list', 'patch', 'update', 'watch'];
+    const shown = resources.map((r) => ({ name: r.plural, kind: r.kind, namespaced: r.namespaced, verbs }));
     return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: apiVersion, resources: shown };
   }
 

@@ -1,0 +1,127 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { coreResources } from '../../kube/index.ts';
+import { controllerDefaults, names, renderInstallation } from '../../render/index.ts';
+import { aConfigMap, anObject, aResource, FakeApiServer, FakeClock } from '../../testing/index.ts';
+import { applyInstallation, planInstallation, toApply, type InstallerDeps, type ObjectChange } from './installer.ts';
+import { uninstall } from './uninstaller.ts';
+
+/** Whose a namespace is decides whether an installation changes it, and whether it goes with the installation. */
+
+const namespace = 'monitoring';
+const { namespaces, configMaps, deployments, events, leases, secrets, serviceAccounts } = coreResources;
+const widgets = aResource('Widget');
+
+let server: FakeApiServer;
+let deps: InstallerDeps;
+let said: string[];
+
+beforeEach(async () => {
+  server = await FakeApiServer.start({ resources: [widgets] });
+  deps = { client: server.client(), clock: new FakeClock(), signal: new AbortController().signal };
+  said = [];
+});
+afterEach(async () => {
+  await deps.client.close();
+  await server.stop();
+});
+
+const found = (): KubeObject | undefined => server.storage.find(namespaces, undefined, namespace);
+const inside = (): string[] =>
+  [configMaps, deployments, leases, secrets, widgets]
+    .flatMap((resource) => server.storage.list(resource))
+    .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
+/** Plans an installation in the namespace and applies it, as the command does. */
+async function install(): Promise<ObjectChange[]> {
+  const wanted = renderInstallation({ controller: { ...controllerDefaults, namespace } });
+  const changes = await planInstallation(wanted, deps, { force: false });
+  await applyInstallation(toApply(changes), deps, { force: false, onDone: () => {} });
+  return changes;
+}
+
+/** What Kubernetes and the operator add to the namespace without our labels. */
+function run(): void {
+  const metadata = { namespace, name: names.controller };
+  server.put(leases, anObject({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata }));
+  server.put(events, anObject({ apiVersion: 'events.k8s.io/v1', kind: 'Event', metadata }));
+  server.put(configMaps, aConfigMap({}, { namespace, name: 'svc-capture-failures' }));
+  server.put(configMaps, aConfigMap({}, { namespace, name: 'kube-root-ca.crt' }));
+  server.put(serviceAccounts, anObject({ kind: 'ServiceAccount', metadata: { namespace, name: 'default' } }));
+}
+
+const remove = (options: { dryRun?: boolean } = {}): Promise<void> =>
+  uninstall(
+    {
+      namespace,
+      deleteData: false,
+      keepCrds: false,
+      dryRun: false,
+      timeoutMs: 1_000,
+      progress: (line) => said.push(line),
+      ...options,
+    },
+    deps,
+  );
+
+test('a namespace that others made is not changed, and stays with what they put into it', async () => {
+  const theirs = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: { team: 'a' } } };
+  const before = server.put(namespaces, theirs);
+  const changes = await install();
+  expect(changes[0]).toMatchObject({ object: { kind: 'Namespace' }, change: 'foreign', diff: [] });
+  expect(found()).toEqual(before);
+  expect(inside()).toEqual([`Deployment ${names.controller}`]);
+  run();
+  server.put(configMaps, aConfigMap({}, { namespace, name: 'theirs' }));
+  await remove();
+  expect(found()).toEqual(before);
+  expect(inside()).toEqual(['ConfigMap kube-root-ca.crt', 'ConfigMap theirs']);
+  expect(said).toContain(`namespace/${namespace} stays: others made it`);
+});
+
+test('a namespace that the installation made goes with it', async () => {
+  const changes = await install();
+  expect(changes[0]).toMatchObject({ object: { kind: 'Namespace' }, change: 'created' });
+  run();
+  await remove({ dryRun: true });
+  expect(said).toContain(`namespace/${namespace} would be deleted`);
+  expect(found()).toBeDefined();
+  await remove();
+  expect(found()).toBeUndefined();
+});
+
+test.each([
+  ['an object', configMaps, aConfigMap({}, { namespace, name: 'theirs' }), 'configmap/monitoring/theirs'],
+  [
+    'an object of any kind',
+    widgets,
+    anObject({ apiVersion: widgets.apiVersion, kind: 'Widget', metadata: { namespace, name: 'theirs' } }),
+    'widget/monitoring/theirs',
+  ],
+])('a namespace with our label stays while it holds %s of others', async (_what, resource, object, title) => {
+  await install();
+  run();
+  server.put(resource, object);
+  await remove();
+  expect(found()).toBeDefined();
+  expect(inside()).toEqual(['ConfigMap kube-root-ca.crt', `${object.kind} theirs`]);
+  expect(said).toContain(`namespace/${namespace} stays: it holds objects of others, such as ${title}`);
+  server.storage.remove(resource, namespace, 'theirs');
+  await remove();
+  expect(found()).toBeUndefined();
+});
+
+test('the records of the Helm release that made the namespace do not keep it, those of another release do', async () => {
+  await install();
+  const annotations = { 'meta.helm.sh/release-name': 'svc-operator' };
+  server.put(namespaces, { ...found()!, metadata: { name: namespace, annotations } });
+  const record = (release: string): string => `sh.helm.release.v1.${release}.v1`;
+  for (const release of ['svc-operator', 'shop'])
+    server.put(secrets, anObject({ kind: 'Secret', metadata: { namespace, name: record(release) } }));
+  await remove();
+  expect(said).toContain(
+    `namespace/${namespace} stays: it holds objects of others, such as secret/${namespace}/${record('shop')}`,
+  );
+  server.storage.remove(secrets, namespace, record('shop'));
+  await remove();
+  expect(found()).toBeUndefined();
+});

@@ -1,0 +1,52 @@
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { failureConfigMap } from '../../controllers/capture/failure-memory.ts';
+import { coreResources, listAll, namespacedResources } from '../../kube/index.ts';
+import { names } from '../../render/index.ts';
+import { keyOf, keyText } from '../../runtime/index.ts';
+import type { InstallerDeps } from './installer.ts';
+
+/** Objects in the operator's namespace that lack our labels, by resource and name. */
+export const unlabelled: readonly (readonly [ResourceRef, string])[] = [
+  [coreResources.secrets, names.ca],
+  [coreResources.leases, names.controller],
+  [coreResources.configMaps, failureConfigMap],
+];
+
+/** What Kubernetes itself makes in each namespace. */
+const ofKubernetes: readonly (readonly [ResourceRef, string])[] = [
+  [coreResources.serviceAccounts, 'default'],
+  [coreResources.configMaps, 'kube-root-ca.crt'],
+];
+
+/** Whether an installation made the object. `svc install` never gives our label to a namespace that exists. Pure. */
+export const isOurs = ({ metadata }: KubeObject): boolean =>
+  metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator';
+
+/**
+ * The objects in a namespace, of any kind that the server knows, that neither an installation nor Kubernetes made.
+ * Objects of `going` do not count, nor events, nor the records of the Helm release that made the namespace.
+ * Shape: `kind/namespace/name`, the kind in lower case.
+ * Errors: those of the API server, also when an aggregated API does not answer: then it could delete no namespace.
+ */
+export async function foreignObjects(
+  { metadata }: KubeObject,
+  going: readonly ResourceRef[],
+  { client, signal }: InstallerDeps,
+): Promise<string[]> {
+  const release = metadata.annotations?.['meta.helm.sh/release-name'];
+  const known = new Set([...unlabelled, ...ofKubernetes].map(([{ kind }, name]) => `${kind} ${name}`));
+  const foreign: string[] = [];
+  for (const resource of await namespacedResources(client, { signal })) {
+    const goes = going.some(({ group, plural }) => group === resource.group && plural === resource.plural);
+    if (goes || resource.plural === coreResources.events.plural) continue;
+    const options = { namespace: metadata.name, metadataOnly: true, signal };
+    for (const object of (await listAll(client, resource, options)).items) {
+      const { uid, name = '' } = object.metadata;
+      // An object without a uid is not stored, but computed, as the metrics of a pod are.
+      if (uid === undefined || isOurs(object) || known.has(`${resource.kind} ${name}`)) continue;
+      if (release !== undefined && name.startsWith(`sh.helm.release.v1.${release}.v`)) continue;
+      foreign.push(`${resource.kind.toLowerCase()}/${keyText(keyOf(object))}`);
+    }
+  }
+  return foreign;
+}
