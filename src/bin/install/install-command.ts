@@ -4,20 +4,22 @@ import type { KubeObject } from '../../api/meta.ts';
 import { systemClock } from '../../base/clock.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { readSettings } from '../../base/settings.ts';
-import { renderInstallation } from '../../render/index.ts';
+import { renderInstallation, type MinterInstallation } from '../../render/index.ts';
 import { addSettings } from '../settings-command.ts';
 import { applyInstallation, planInstallation, toApply, type ObjectChange } from './installer.ts';
-import { clusterOptions, onCluster, say, type ClusterFlags } from './on-cluster.ts';
-import { importedKeyVersion } from './private-key.ts';
+import { clusterOptions, onCluster, outliveReaders, say, type ClusterFlags } from './on-cluster.ts';
+import { importedKeyVersion, type ImportRequest } from './private-key.ts';
 import { nameOfObject } from './resources.ts';
 import { untilRolledOut } from './rollout.ts';
 import {
+  asksForMinter,
   installationInput,
   installSettingTable,
   minterOf,
   minterSettingTable,
   runSettingTable,
   withLegacyNames,
+  type MinterSettings,
 } from './settings.ts';
 
 const enforcedLevel = 'pod-security.kubernetes.io/enforce';
@@ -47,6 +49,7 @@ export function installCommand(command: Command): Command {
 }
 
 async function install(options: RunFlags & Record<string, unknown>): Promise<void> {
+  outliveReaders();
   const { env, warnings } = withLegacyNames(process.env);
   for (const warning of warnings) say(`warning: ${warning}`);
   const flags = options as unknown as Record<string, string | undefined>;
@@ -54,23 +57,21 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   const settings = readSettings(installSettingTable, { flags, env, prefix: 'SVC_' });
   const minterSettings = readSettings(minterSettingTable, { flags, env, prefix: '' });
 
-  let keyVersion = minterSettings.kmsKeyVersion;
-  if (minterSettings.gitopsOrg !== '' && minterSettings.vcsPemPath !== '') {
-    const request = { pemPath: minterSettings.vcsPemPath, key: keyVersion, dryRun };
-    keyVersion = await importedKeyVersion(request, { clock: systemClock, progress: say, env });
-  }
-  const minter = minterOf(minterSettings, keyVersion);
-  const wanted = renderInstallation(installationInput(settings, minter));
+  const withMinter = asksForMinter(minterSettings);
+  const timeoutMs = parseDuration(options.timeout, '--timeout');
+  // The import of a key cannot be undone, so every setting has been checked before.
+  const rendered = async (): Promise<KubeObject[]> =>
+    renderInstallation(installationInput(settings, withMinter ? await minter(minterSettings, dryRun, env) : undefined));
   if (dryRun === 'client') {
-    // `| head` closes the pipe early, which is not an error.
-    process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+    const manifest = await rendered();
     process.stdout.write(
-      wanted.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
+      manifest.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
     );
     return;
   }
   const { namespace } = settings;
   await onCluster(options, { userAgent: 'svc-install', namespace }, async (deps) => {
+    const wanted = await rendered();
     const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
@@ -82,11 +83,22 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
       force: options.forceConflicts,
       onDone: (object) => say(`[${++done}/${open.length}] ${nameOfObject(object)} applied`),
     });
-    if (minter && minterSettings.vcsPemPath === '')
+    if (withMinter && minterSettings.vcsPemPath === '')
       say('the minter becomes ready once the App key is imported: minter tools import-pk --help');
-    if (options.wait) await untilRolledOut(namespace, parseDuration(options.timeout, '--timeout'), deps, say);
+    if (options.wait) await untilRolledOut(namespace, timeoutMs, deps, say);
     say(`installed; next: kubectl -n ${namespace} get pods -o wide`);
   });
+}
+
+/** The minter that the settings ask for, after the import of the App's private key, if they name one. */
+async function minter(
+  settings: MinterSettings,
+  dryRun: ImportRequest['dryRun'],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<MinterInstallation> {
+  const { vcsPemPath: pemPath, kmsKeyVersion: key } = settings;
+  const deps = { clock: systemClock, progress: say, env };
+  return minterOf(settings, pemPath === '' ? key : await importedKeyVersion({ pemPath, key, dryRun }, deps));
 }
 
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {

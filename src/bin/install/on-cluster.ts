@@ -16,6 +16,17 @@ export function clusterOptions(command: Command): Command {
     .option('--context <name>', 'context of the kubeconfig to use');
 }
 
+/**
+ * Lets the process go on when the reader of a stream goes away, as `| head` does: it must not end half-way through its
+ * changes. Any other error of a stream, such as a full disk, makes the exit code 1.
+ */
+export function outliveReaders(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code !== 'EPIPE') process.exitCode = 1;
+    });
+}
+
 /** A line of progress, on stderr. */
 export const say = (line: string): void => void process.stderr.write(`${line}\n`);
 

@@ -1,5 +1,5 @@
 import { readSettings } from '../../base/settings.ts';
-import { minterOf, minterSettingTable, withLegacyNames } from './settings.ts';
+import { asksForMinter, minterOf, minterSettingTable, withLegacyNames } from './settings.ts';
 
 const read = (env: Record<string, string>) => readSettings(minterSettingTable, { flags: {}, env, prefix: '' });
 const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k';
@@ -12,6 +12,7 @@ const whole = {
 };
 
 test('a minter is described by environment variables', () => {
+  expect(asksForMinter(read(whole))).toBe(true);
   expect(minterOf(read(whole), whole.KMS_KEY_VERSION)).toMatchObject({
     appId: '4711',
     org: 'acme',
@@ -22,7 +23,7 @@ test('a minter is described by environment variables', () => {
 });
 
 test('without an organization there is no minter, and no minter setting is required', () => {
-  expect(minterOf(read({}), '')).toBeUndefined();
+  expect(asksForMinter(read({}))).toBe(false);
 });
 
 test.each([
@@ -31,8 +32,11 @@ test.each([
   [{ ...whole, KMS_KEY_VERSION: key }, /KMS_KEY_VERSION/],
   [{ VCS_APP_ID: '1' }, /GITOPS_ORG/],
 ])('the refusal of a minter names the setting that is missing or wrong', (env, said) => {
-  const settings = read(env as Record<string, string>);
-  expect(() => minterOf(settings, settings.kmsKeyVersion)).toThrow(said);
+  expect(() => asksForMinter(read(env as Record<string, string>))).toThrow(said);
+});
+
+test('with a private key to import the name of the key is enough', () => {
+  expect(asksForMinter(read({ ...whole, KMS_KEY_VERSION: key, VCS_PEM_PATH: '/app.pem' }))).toBe(true);
 });
 
 test('an old name sets the new one and warns once; where both are set, the new name wins', () => {

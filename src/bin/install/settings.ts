@@ -141,20 +141,26 @@ export type InstallSettings = SettingValues<typeof installSettingTable>;
 export type MinterSettings = SettingValues<typeof minterSettingTable>;
 
 /**
- * The minter that the settings ask for; none without an organization.
- * Errors: throws an Error that names the missing settings.
+ * Whether the settings ask for a minter, and have what it needs. Without a private key to import, that includes the key
+ * version that signs. Pure.
+ * Errors: throws an Error that names the missing setting.
  */
-export function minterOf(settings: MinterSettings, keyVersion: string): MinterInstallation | undefined {
+export function asksForMinter(settings: MinterSettings): boolean {
   if (settings.gitopsOrg === '') {
     const set = (['vcsAppId', 'gitopsRepo', 'vcsPemPath'] as const).filter((key) => settings[key] !== '');
     if (set.length > 0) throw new Error('GITOPS_ORG (--gitops-org) is needed for a minter');
-    return undefined;
+    return false;
   }
   if (settings.gitopsRepo === '') throw new Error('GITOPS_REPO (--gitops-repo) is needed for a minter');
   if (settings.minterCallers === '')
     throw new Error('MINTER_CALLERS (--minter-callers) is needed for a minter: who may ask for tokens');
-  if (!keyVersion.includes('/cryptoKeyVersions/'))
+  if (settings.vcsPemPath === '' && !settings.kmsKeyVersion.includes('/cryptoKeyVersions/'))
     throw new Error('KMS_KEY_VERSION (--kms-key-version) is needed for a minter: a key version, not a key');
+  return true;
+}
+
+/** The minter of settings that ask for one; `keyVersion` signs. Pure. */
+export function minterOf(settings: MinterSettings, keyVersion: string): MinterInstallation {
   return {
     name: 'minter',
     namespace: settings.minterNamespace,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { parseDuration } from '../../base/duration.ts';
 import { platformDefaults } from '../../render/index.ts';
-import { clusterOptions, onCluster, say, type ClusterFlags } from './on-cluster.ts';
+import { clusterOptions, onCluster, outliveReaders, say, type ClusterFlags } from './on-cluster.ts';
 import { uninstall } from './uninstaller.ts';
 
 interface Flags extends ClusterFlags {
@@ -21,6 +21,7 @@ export function uninstallCommand(command: Command): Command {
     .option('--dry-run', 'say what would go, change nothing', false)
     .option('--timeout <duration>', 'how long it may take', '5m')
     .action(async (flags: Flags) => {
+      outliveReaders();
       const timeoutMs = parseDuration(flags.timeout, '--timeout');
       await onCluster(flags, { userAgent: 'svc-uninstall', namespace: flags.namespace }, (deps) =>
         uninstall({ ...flags, timeoutMs, progress: say }, deps),

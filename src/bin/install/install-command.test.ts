@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { coreResources } from '../../kube/index.ts';
+import { FakeApiServer } from '../../testing/index.ts';
+import { FakeKms, privatePem, testKey } from '../../testing/minter-world/index.ts';
+
+/** An installation is made whole, or is refused before it has changed anything. */
+
+const { clusterRoles, deployments, namespaces } = coreResources;
+const program = join(import.meta.dirname, '../svc.ts');
+
+let server: FakeApiServer;
+let kms: FakeKms;
+let dir: string;
+
+beforeEach(async () => {
+  [server, kms] = await Promise.all([FakeApiServer.start(), FakeKms.start()]);
+  dir = mkdtempSync(join(tmpdir(), 'svc-install-'));
+  const kubeconfig = {
+    'current-context': 'one',
+    clusters: [{ name: 'c', cluster: { server: server.url, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'u', user: {} }],
+    contexts: [{ name: 'one', context: { cluster: 'c', user: 'u' } }],
+  };
+  writeFileSync(join(dir, 'kubeconfig'), JSON.stringify(kubeconfig));
+});
+afterEach(async () => {
+  await Promise.all([server.stop(), kms.stop()]);
+  rmSync(dir, { recursive: true });
+});
+
+/** Runs `svc`; nobody reads the streams of `unread`. */
+function svc(
+  args: readonly string[],
+  { env = {}, unread = [] }: { env?: Record<string, string>; unread?: readonly ('stdout' | 'stderr')[] } = {},
+): Promise<{ code: number | null; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [program, ...args], {
+      env: { PATH: process.env['PATH'], KUBECONFIG: join(dir, 'kubeconfig'), ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    for (const name of ['stdout', 'stderr'] as const) if (unread.includes(name)) child[name].destroy();
+    if (!unread.includes('stderr')) child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stderr }));
+  });
+}
+
+const objects = (): number[] => [namespaces, clusterRoles, deployments].map((ref) => server.storage.list(ref).length);
+
+test('an installation and its removal go on when the readers of their reports are gone', async () => {
+  expect(await svc(['install'], { unread: ['stdout'] })).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/installed; next/),
+  });
+  const all = objects();
+  expect(all.every((count) => count > 0)).toBe(true);
+  expect((await svc(['uninstall'], { unread: ['stderr'] })).code).toBe(0);
+  expect(objects()).toEqual([0, 0, 0]);
+  expect((await svc(['install'], { unread: ['stdout', 'stderr'] })).code).toBe(0);
+  expect(objects()).toEqual(all);
+}, 60_000);
+
+test('a time limit that is none is refused before anything is applied', async () => {
+  expect(await svc(['install', '--wait', '--timeout=5x'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('--timeout'),
+  });
+  expect(server.requests).toEqual([]);
+});
+
+test('a private key is imported only where the rest of the settings and the kubeconfig are whole', async () => {
+  writeFileSync(join(dir, 'app.pem'), privatePem(testKey('app')));
+  const whole = {
+    GITOPS_ORG: 'acme',
+    GITOPS_REPO: 'gitops',
+    VCS_PEM_PATH: join(dir, 'app.pem'),
+    KMS_KEY_VERSION: 'projects/p/locations/global/keyRings/r/cryptoKeys/app',
+    KMS_API_ENDPOINT: `localhost:${kms.port}`,
+    MINTER_CALLERS: 'agent@p.iam.gserviceaccount.com',
+  };
+  for (const [env, said] of [
+    [{ MINTER_CALLERS: '' }, 'MINTER_CALLERS'],
+    [{ GITOPS_REPO: '' }, 'GITOPS_REPO'],
+    [{ KUBECONFIG: join(dir, 'nowhere') }, 'nowhere'],
+  ] as const) {
+    const { code, stderr } = await svc(['install'], { env: { ...whole, ...env } });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(said) });
+    expect(kms.rings.size).toBe(0);
+  }
+  // With whole settings the key service is asked.
+  await svc(['install', '--dry-run=server'], { env: whole });
+  expect([...kms.calls.keys()]).not.toEqual([]);
+}, 60_000);
