@@ -210,6 +210,30 @@ describe('svc install and uninstall', () => {
 describe('the chart', () => {
   const release = ['svc-operator', chart];
 
+  test('says that a new cluster gets a minter in two steps, and makes it so', async () => {
+    expect(await traces()).toEqual([]);
+    const values = [
+      ...[
+        'enabled=true',
+        'namespace=agents',
+        'org=acme',
+        'repository=gitops',
+        'callers[0]=a@p.iam.gserviceaccount.com',
+      ],
+      'kms.keyVersion=projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
+    ].flatMap((value) => ['--set', `vcsMinter.${value}`]);
+    const refused = await run(helm, ['install', ...release, ...values], env());
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('install with vcsMinter.enabled=false first, then run helm upgrade');
+    expect(await traces()).toEqual([]);
+    await runWell(helm, ['install', ...release], env());
+    await runWell(helm, ['upgrade', ...release, '--reuse-values', ...values], env());
+    expect(await kubectl('-n', 'agents', 'get', 'md', '-o', 'name')).toContain('minterdeployment.svc.dev/minter');
+    await runWell(helm, ['uninstall', 'svc-operator', '--wait'], env());
+    await expectWell(svc(['uninstall'], env()));
+    expect(await traces()).toEqual([]);
+  }, 180_000);
+
   test('takes over an installation made by manifest, upgrades it, and keeps the CRDs when it is uninstalled', async () => {
     await kubectl('apply', '--server-side', '-f', join(repository, 'manifests/install.yaml'));
     expect((await run(helm, ['install', ...release], env())).stderr).toContain('cannot be imported');

@@ -246,8 +246,13 @@ function minterRightsTemplate(): string {
   return `${header}${namespaces}---\n${binding}{{- end }}\n`;
 }
 
+/** Helm builds every object of a release before it creates one, and so it knows no kind that the release itself brings. */
 const minterTemplate = `${header}{{- with .Values.vcsMinter }}
 {{- if .enabled }}
+{{- /* Only an installation finds objects: \`helm template\`, as Argo CD runs it, asks no cluster. */}}
+{{- if and (lookup "v1" "Namespace" "" "kube-system") (not ($.Capabilities.APIVersions.Has "svc.dev/v1alpha1/MinterDeployment")) }}
+{{- fail "the cluster does not have the kind MinterDeployment yet, and one release cannot bring a kind and an object of it: install with vcsMinter.enabled=false first, then run helm upgrade with vcsMinter.enabled=true" }}
+{{- end }}
 {{- if .createNamespace }}
 apiVersion: v1
 kind: Namespace

@@ -152,7 +152,12 @@ export const chartValues: readonly ChartValue[] = [
     schema: texts,
     help: 'Namespaces in which the operator gets the rights that minters need. The namespace of vcsMinter is added when vcsMinter is enabled.',
   },
-  { path: 'vcsMinter.enabled', default: false, schema: flag, help: 'Install a token minter too.' },
+  {
+    path: 'vcsMinter.enabled',
+    default: false,
+    schema: flag,
+    help: 'Install a token minter too. The cluster must have the kinds: on a new one, set this by an upgrade.',
+  },
   { path: 'vcsMinter.name', default: 'minter', schema: text(dnsName), help: 'Its name, also of its Service.' },
   {
     path: 'vcsMinter.namespace',
