@@ -51,7 +51,7 @@ interface Life {
 
 async function live({ folder, say }: Stage, minutes: number): Promise<Life> {
   let now = benchStart;
-  const clock = { ...standingClock(0), now: () => now };
+  const clock = { ...standingClock(0), now: () => now, monotonic: () => now };
   const store = await openStore({ dir: folder(), clock, logger: silentLogger, retentionMs: 6 * 3_600_000 });
   const series = Array.from({ length: count }, (_, i): SeriesRef => ({ labels: fresh(i, 0), slot: -1 }));
   const heap: number[] = [];
