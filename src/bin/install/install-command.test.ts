@@ -62,7 +62,7 @@ test('an installation and its removal go on when the readers of their reports ar
   expect(objects()).toEqual([0, 0, 0]);
   expect((await svc(['install'], { unread: ['stdout', 'stderr'] })).code).toBe(0);
   expect(objects()).toEqual(all);
-}, 60_000);
+}, 120_000);
 
 test('a time limit that is none is refused before anything is applied', async () => {
   expect(await svc(['install', '--wait', '--timeout=5x'])).toMatchObject({
@@ -94,4 +94,4 @@ test('a private key is imported only where the rest of the settings and the kube
   // With whole settings the key service is asked.
   await svc(['install', '--dry-run=server'], { env: whole });
   expect([...kms.calls.keys()]).not.toEqual([]);
-}, 60_000);
+}, 120_000);

@@ -1,9 +1,8 @@
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { failureConfigMap } from '../../controllers/capture/failure-memory.ts';
-import { coreResources, listAll, namespacedResources } from '../../kube/index.ts';
+import { coreResources, listAll, namespacedResources, type KubeClient } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
-import type { InstallerDeps } from './installer.ts';
 
 /** Objects in the operator's namespace that lack our labels, by resource and name. */
 export const unlabelled: readonly (readonly [ResourceRef, string])[] = [
@@ -31,7 +30,7 @@ export const isOurs = ({ metadata }: KubeObject): boolean =>
 export async function foreignObjects(
   { metadata }: KubeObject,
   going: readonly ResourceRef[],
-  { client, signal }: InstallerDeps,
+  { client, signal }: { client: KubeClient; signal: AbortSignal },
 ): Promise<string[]> {
   const release = metadata.annotations?.['meta.helm.sh/release-name'];
   const known = new Set([...unlabelled, ...ofKubernetes].map(([{ kind }, name]) => `${kind} ${name}`));
