@@ -1,5 +1,6 @@
 import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
+import { compileOnce } from '../base/text/compile-pattern.ts';
 import { patternCost, refuseDearPattern } from '../base/text/pattern-cost.ts';
 import type { Pacing } from '../base/turns/turns.ts';
 import { regexShape, rememberedTest, shapeTest } from '../base/text/regex-shape.ts';
@@ -100,7 +101,7 @@ function compileRegex(source: string, name: string): RE2JS {
   const refusal = refuseDearPattern(source);
   if (refusal !== null) throw new OperatorError('ERR_INPUT_INVALID', `matcher on ${name}: ${refusal}`);
   try {
-    return RE2JS.compile(source, RE2JS.DOTALL);
+    return compileOnce(source, RE2JS.DOTALL);
   } catch (cause) {
     const reason = errorText(cause);
     throw new OperatorError('ERR_INPUT_INVALID', `matcher on ${name}: bad regular expression: ${reason}`, { cause });

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { compileOnce } from '../../base/text/compile-pattern.ts';
 import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/text/pattern-cost.ts';
 import { regexShape, rememberedTest, shapeTest } from '../../base/text/regex-shape.ts';
 import { executionError } from '../errors.ts';
@@ -11,7 +12,7 @@ export function checkPattern(pattern: string): string | null {
   if (regexShape(pattern).kind !== 'other') return null;
   try {
     // Without DOTALL: the flag does not change the result, but would show up in the message.
-    RE2JS.compile(pattern);
+    compileOnce(pattern);
     return null;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -51,7 +52,7 @@ export interface LimitedPattern {
 export function compileWithin(pattern: string, anchored: string): LimitedPattern {
   const refusal = refuseDearPattern(pattern);
   if (refusal !== null) throw executionError(refusal);
-  const regex = RE2JS.compile(anchored, RE2JS.DOTALL);
+  const regex = compileOnce(anchored, RE2JS.DOTALL);
   const longest = Math.floor(maxMatchCost / Math.max(1, patternCost(pattern)));
   const allow = (value: string): void => {
     if (value.length <= longest) return;

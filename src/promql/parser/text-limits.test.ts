@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { RE2JS } from 're2js';
 import { queryLimits } from '../limits.ts';
 import { Engine, parse, parseSelector } from '../index.ts';
 import { TextLimits } from './text-limits.ts';
@@ -75,6 +77,18 @@ describe('a query that is too large is refused before it is compiled or walked',
     const nested = `${'abs('.repeat(depth - 3)}vector(-1)${')'.repeat(depth - 3)}`;
     for (const query of [chain(depth), nested]) {
       await expect(new Engine().instant(query, 0, { source })).resolves.toBeDefined();
+    }
+  });
+
+  test('a regular expression in every matcher of a query is compiled once', () => {
+    const compile = jest.spyOn(RE2JS, 'compile');
+    try {
+      // Each compilation takes some milliseconds.
+      const all = Array.from({ length: matchers - 1 }, (_, i) => `l${i}=~"(?:.{30}x){20}"`);
+      expect(() => parse(`x{${all.join(',')}}`)).not.toThrow();
+      expect(compile.mock.calls.length).toBe(1);
+    } finally {
+      compile.mockRestore();
     }
   });
 
