@@ -100,6 +100,8 @@ test('a request with an unknown version or kind is `unsupported`, one with a wro
   expect(await told({ sets: [[{ type: '=', name: '', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.name/);
   expect(await told({ sets: [[{ type: '=', name: 'a' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.value/);
   expect(await told({ sets: [[{ type: '=~', name: 'a', value: '(' }]] })).toMatch(/^invalid: .*bad regular/);
+  const slow = Array.from({ length: 4 }, (_, i) => [{ type: '=~', name: 'a', value: `a{900}${i}` }]);
+  expect(await told({ sets: slow })).toMatch(/^invalid: .*sets: is too large: cost of all regular expressions: 75604/);
   expect(await told({ end: end - 700_000 })).toMatch(/^invalid: .*end/);
   expect(await told({ limit: -1 })).toMatch(/^invalid: .*limit/);
   expect(await told({ deadline: 0 })).toMatch(/^invalid: .*deadline/);

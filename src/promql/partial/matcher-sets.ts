@@ -1,3 +1,4 @@
+import { agentBounds, PatternLimits } from '../../base/text/pattern-limits.ts';
 import type { Matcher } from '../types.ts';
 import type { Fields } from './fields.ts';
 
@@ -11,15 +12,24 @@ export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
   return sets.map((set) => set.map(({ type, name, value }) => ({ type, name, value })));
 }
 
-/** Reads the member `name` of a request, a list of selectors. Errors: ERR_INPUT_INVALID that names the field. */
+/**
+ * Reads the member `name` of a request, a list of selectors. Errors: ERR_INPUT_INVALID that names the field, also for
+ * more regular expressions than one request may have.
+ */
 export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
   const sets = fields.own(name);
   if (!Array.isArray(sets) || sets.length === 0 || sets.length > maxSets)
     throw fields.invalid(name, `is not a list of 1 to ${maxSets} selectors`);
+  const patterns = new PatternLimits(agentBounds);
   return sets.map((set: unknown, i) => {
     if (!Array.isArray(set) || set.length > maxMatchers)
       throw fields.invalid(`${name}[${i}]`, `is not a list of at most ${maxMatchers} matchers`);
-    return set.map((one: unknown, k) => matcherOf(one, fields, `${name}[${i}][${k}]`));
+    return set.map((one: unknown, k) => {
+      const matcher = matcherOf(one, fields, `${name}[${i}][${k}]`);
+      const refusal = matcher.type.endsWith('~') ? patterns.add(matcher.value) : null;
+      if (refusal !== null) throw fields.invalid(name, `is too large: ${refusal}`);
+      return matcher;
+    });
   });
 }
 

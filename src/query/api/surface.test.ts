@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http2';
 import { request } from 'node:https';
 import { zstdDecompressSync } from 'node:zlib';
 import { decodeXorChunk, SampleBuffer, buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
-import type { ChunkedSeries, Matcher } from '../../tsdb/index.ts';
+import type { ChunkedSeries, Matcher, ReadQuery } from '../../tsdb/index.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import type { QueryStage } from '../../testing/query/query-stage.ts';
 import { askApi } from '../../testing/query/api-client.ts';
@@ -178,22 +178,35 @@ describe('federation', () => {
   });
 });
 
-const read = (
-  matchers: readonly Matcher[],
+interface ReadAnswer {
+  readonly status: number;
+  readonly headers: Record<string, unknown>;
+  readonly series: ChunkedSeries[];
+  /** The text of a refusal. */
+  readonly text: string;
+}
+
+const read = (matchers: readonly Matcher[], path?: string): Promise<ReadAnswer> => readAll([{ matchers }], path);
+
+const readAll = (
+  queries: readonly Pick<ReadQuery, 'matchers' | 'hints'>[],
   path = '/api/v1/read',
-): Promise<{ status: number; headers: Record<string, unknown>; series: ChunkedSeries[] }> => {
-  const { headers, body } = buildStreamedRead([{ startMs: end - 60_000, endMs: end, matchers }]);
+): Promise<ReadAnswer> => {
+  const { headers, body } = buildStreamedRead(
+    queries.map((query) => ({ startMs: end - 60_000, endMs: end, ...query })),
+  );
   return new Promise((resolve, reject) => {
     const { ca } = stage.cluster;
     const options = { host: '127.0.0.1', servername: 'localhost', port: stage.server.port, ca: ca.cert };
     const req = request({ ...options, path, method: 'POST', headers }, async (res) => {
       const series: ChunkedSeries[] = [];
+      let text = '';
       if (res.statusCode === 200) {
         for await (const one of readStreamedSeries(res.headers['content-type'], res)) {
           series.push({ ...one, chunks: one.chunks.map((c) => ({ ...c, bytes: Uint8Array.from(c.bytes) })) });
         }
-      } else res.resume();
-      resolve({ status: res.statusCode ?? 0, headers: res.headers, series });
+      } else for await (const part of res) text += String(part);
+      resolve({ status: res.statusCode ?? 0, headers: res.headers, series, text });
     });
     req.on('error', reject).end(body);
   });
@@ -270,6 +283,62 @@ describe('remote read', () => {
     const { series, headers } = await read([name]);
     expect([series.length, headers['x-svc-missing-nodes']]).toEqual([2, 'node-1']);
     expect((await read([name], '/api/v1/read?partial_response=false')).status).toBe(503);
+  });
+
+  const labelled = (count: number, value: (i: number) => string, type: Matcher['type'] = '='): Matcher[] =>
+    Array.from({ length: count }, (_, i) => ({ type, name: `l${i}`, value: value(i) }));
+
+  test.each<[string, Pick<ReadQuery, 'matchers' | 'hints'>[], string]>([
+    [
+      '51 queries',
+      Array.from({ length: 51 }, () => ({ matchers: [] })),
+      'query is too large: selectors: 51, at most 50',
+    ],
+    ['2,001 matchers', [{ matchers: labelled(2_001, String) }], 'query is too large: matchers: 2001, at most 2000'],
+    [
+      '51 regular expressions',
+      [{ matchers: labelled(51, (i) => `a+${i}`, '=~') }],
+      'query is too large: regular expressions: 51, at most 50',
+    ],
+    [
+      'regular expressions that cost too much together',
+      [{ matchers: labelled(3, (i) => `a{900}${i}`, '!~') }],
+      'query is too large: cost of all regular expressions: 37802, at most 30000',
+    ],
+    [
+      'one regular expression that costs too much',
+      [{ matchers: labelled(1, () => 'a{1000}', '=~') }],
+      'read request is too large: cost of a regular expression: 21000, at most 20000',
+    ],
+    [
+      'an overlong label value',
+      [{ matchers: labelled(1, () => 'a'.repeat(131_071)) }],
+      'query is too large: characters: 131073, at most 131072',
+    ],
+    [
+      'very many grouping labels',
+      [{ matchers: [], hints: { grouping: Array.from({ length: 131_073 }, () => '') } }],
+      'query is too large: characters: 131073, at most 131072',
+    ],
+  ])('a remote read with %s is refused before an agent is asked', async (_, queries, reason) => {
+    const before = stage.cluster.agents.map(({ requests }) => requests);
+    const { status, headers, text } = await readAll(queries);
+    expect([status, headers['content-type'], text]).toEqual([...[400, 'text/plain; charset=utf-8'], `${reason}\n`]);
+    expect(stage.cluster.agents.map(({ requests }) => requests)).toEqual(before);
+  });
+
+  test('a remote read of an invalid regular expression is refused before an agent is asked', async () => {
+    const before = stage.cluster.agents.map(({ requests }) => requests);
+    const { status, text } = await read([{ type: '=~', name: 'a', value: '(' }]);
+    expect([status, text]).toEqual([400, expect.stringMatching(/bad regular expression: .*missing closing \)/)]);
+    expect(stage.cluster.agents.map(({ requests }) => requests)).toEqual(before);
+  });
+
+  test('a remote read of fifty queries with a thousand matchers is answered', async () => {
+    const name: Matcher = { type: '=', name: '__name__', value: 'svc_agent_up' };
+    const rest = labelled(39, (i) => `a{9}${i}?|`, '=~');
+    const { status, series } = await readAll(Array.from({ length: 50 }, () => ({ matchers: [name, ...rest] })));
+    expect([status, series.length]).toEqual([200, 150]);
   });
 
   test('an invalid remote read gives a plain 400', async () => {

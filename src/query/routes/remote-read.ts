@@ -1,7 +1,9 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
 import { Gate } from '../../base/turns/gate.ts';
 import { writePart } from '../../net/http/index.ts';
+import { TextLimits } from '../../promql/index.ts';
 import {
+  compileMatchers,
   createRemoteReadHandler,
   decodeReadRequest,
   encodePoints,
@@ -43,6 +45,8 @@ export const remoteRead: Handler = async (call, deps) => {
   try {
     const body = await readBody(req, maxBodyBytes);
     const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
+    refuseLarge(queries);
+    for (const { matchers } of queries) compileMatchers(matchers);
     leave = await gate.enter(signal, callerOf(call));
     const { clusterName } = deps.settings;
     const answer = await deps.runner.select(
@@ -70,6 +74,24 @@ export const remoteRead: Handler = async (call, deps) => {
     leave?.();
   }
 };
+
+/** Holds a read to the limits of a query. Errors: ApiError bad_data. */
+function refuseLarge(queries: readonly ReadQuery[]): void {
+  const limits = new TextLimits();
+  const allow = (reason: string | null): void => {
+    if (reason !== null) throw new ApiError('bad_data', reason);
+  };
+  for (const { matchers, hints } of queries) {
+    allow(limits.selector());
+    allow(limits.text(hints?.func ?? ''));
+    // Each name counts one more, so that names without characters count, too.
+    for (const label of hints?.grouping ?? []) allow(limits.text(`${label},`));
+    for (const { type, name, value } of matchers) {
+      allow(limits.matcher() ?? limits.text(name + value));
+      if (type === '=~' || type === '!~') allow(limits.pattern(value));
+    }
+  }
+}
 
 /**
  * Memory of a SAMPLES answer, which is in memory several times: as series, as the message of each query, as the whole

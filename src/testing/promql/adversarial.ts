@@ -1,3 +1,5 @@
+import type { Matcher } from '../../tsdb/index.ts';
+
 /**
  * Queries made to block a process, to fill its memory, or to starve other queries. They select the series of
  * `adversarialSeries`; the fuzz command makes random variants. Whatever the answers, the process must keep serving.
@@ -10,6 +12,8 @@ export interface AdversarialQuestion {
     'query' | 'query_range' | 'series' | 'labels' | 'label/pod/values' | 'parse_query' | 'format_query' | '/federate';
   readonly query?: string;
   readonly match?: readonly string[];
+  /** Makes the matchers of each query of a remote read. */
+  readonly read?: () => readonly (readonly Matcher[])[];
   /** The range of a range query; it ends now. Units: seconds. */
   readonly range?: { readonly seconds: number; readonly step: number };
   /** The error type that the answer must have. Default: a result, or any error but an internal one. */
@@ -304,6 +308,23 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     range: hour,
   },
   { name: 'an offset into the future', query: 'rate(requests_total[1h] offset -50y)' },
+  {
+    name: 'a regular expression that is slow to compile in very many matchers',
+    query: `load{${joined(1_900, ',', (i) => `l${i}=~"(?:.{30}y){20}|"`)}}`,
+  },
+  // Remote reads.
+  {
+    name: 'a remote read with 6,000 regular expressions that are slow to compile',
+    read: () => [Array.from({ length: 6_000 }, (_, i) => ({ type: '=~', name: 'pod', value: `a{900}${i}` }))],
+  },
+  {
+    name: 'a remote read with as many expressions as are accepted',
+    read: () => [Array.from({ length: 2_000 }, (_, i) => ({ type: '=~', name: `l${i}`, value: '(?:.{30}y){20}|' }))],
+  },
+  {
+    name: 'a remote read with as many queries as its bytes allow',
+    read: () => Array.from({ length: 130_000 }, () => []),
+  },
   // Lists.
   { name: 'the newest of everything', path: '/federate', match: ['{__name__=~".+"}'] },
   {

@@ -24,12 +24,21 @@ export interface ApiClientOptions {
   readonly ca: string;
 }
 
-/** Sends a request to a query server over TLS: a `GET` with a query string, or with `form` a `POST` of a form. */
+/**
+ * Sends a request to a query server over TLS: a `GET` with a query string, or a `POST` of a form with `form`, of bytes
+ * with `body`.
+ */
 export function askApi(
   { port, ca }: ApiClientOptions,
   path: string,
   params: ApiParams = {},
-  options: { method?: string; form?: boolean; headers?: Record<string, string>; signal?: AbortSignal } = {},
+  options: {
+    method?: string;
+    form?: boolean;
+    body?: Uint8Array;
+    headers?: Record<string, string>;
+    signal?: AbortSignal;
+  } = {},
 ): Promise<ApiAnswer> {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries(params)) {
@@ -46,7 +55,7 @@ export function askApi(
         port,
         ca,
         path: target,
-        method: options.method ?? (form ? 'POST' : 'GET'),
+        method: options.method ?? (form || options.body ? 'POST' : 'GET'),
         headers,
         ...(options.signal ? { signal: options.signal } : {}),
       },
@@ -65,6 +74,6 @@ export function askApi(
       },
     );
     req.on('error', reject);
-    req.end(form ? search.toString() : undefined);
+    req.end(form ? search.toString() : options.body);
   });
 }

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
+import { agentBounds, over, PatternLimits } from '../../base/text/pattern-limits.ts';
 import { WireReader, WireWriter } from '../../base/wire/protobuf-wire.ts';
 import type { Matcher, MatchType } from '../matcher.ts';
 import { type LabelMatcher, readReadRequest, writeReadRequest } from './remote.pb.ts';
@@ -33,7 +34,16 @@ export interface ReadRequest {
   readonly accepted: readonly number[];
 }
 
+/**
+ * The most of one request. A query server sends a query's selectors in one request, three for each when the caller may
+ * see some namespaces only; this is more than its own limits allow to come of that.
+ */
+const limits = { queries: 1_000, matchers: 10_000 } as const;
+
 const matchTypes: readonly MatchType[] = ['=', '!=', '=~', '!~'];
+
+/** Field keys of remote.proto: `ReadRequest.queries` and `Query.matchers`. */
+const [queryKey, matcherKey] = [10, 26];
 
 const noHints = { stepMs: 0, func: '', startMs: 0, endMs: 0, grouping: [], by: false, rangeMs: 0 };
 
@@ -47,9 +57,16 @@ export function encodeReadRequest({ queries, accepted }: ReadRequest): Uint8Arra
   return writeReadRequest(new WireWriter(), { queries: messages, accepted }).finish();
 }
 
-/** Errors: ERR_INPUT_INVALID. Unknown fields are skipped, as the format demands. */
+/**
+ * Reads a request. Unknown fields are skipped, as the format demands.
+ * Errors: ERR_INPUT_INVALID, also for more queries, matchers or regular expressions than one request may have.
+ */
 export function decodeReadRequest(bytes: Uint8Array): ReadRequest {
+  countParts(bytes);
   const { queries, accepted } = readReadRequest(new WireReader(bytes));
+  const patterns = new PatternLimits(agentBounds);
+  for (const { type, value } of queries.flatMap(({ matchers }) => matchers))
+    if (matchTypes[type]?.endsWith('~')) refuse(patterns.add(value));
   return {
     queries: queries.map(({ matchers, hints, ...range }) => ({
       ...range,
@@ -58,6 +75,30 @@ export function decodeReadRequest(bytes: Uint8Array): ReadRequest {
     })),
     accepted,
   };
+}
+
+/** Counts before anything is decoded: an empty query has two bytes on the wire, and a hundred in memory. */
+function countParts(bytes: Uint8Array): void {
+  let queries = 0;
+  let matchers = 0;
+  const request = new WireReader(bytes);
+  while (!request.done) {
+    const key = request.key();
+    if (key !== queryKey) {
+      request.skip(key & 7);
+      continue;
+    }
+    refuse(over('queries', ++queries, limits.queries));
+    for (const query = request.message(); !query.done;) {
+      const field = query.key();
+      if (field === matcherKey) refuse(over('matchers', ++matchers, limits.matchers));
+      query.skip(field & 7);
+    }
+  }
+}
+
+function refuse(reason: string | null): void {
+  if (reason !== null) throw new OperatorError('ERR_INPUT_INVALID', `read request is too large: ${reason}`);
 }
 
 function matcherOf({ type, name, value }: LabelMatcher): Matcher {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
+import { RE2JS } from 're2js';
 import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -7,7 +9,7 @@ import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { decodeReadResponse } from '../../testing/tsdb/sampled-response.ts';
 import { decodeXorChunk, encodeChunks, SampleBuffer } from '../chunk/index.ts';
 import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
-import type { Store } from '../index.ts';
+import type { Matcher, Store } from '../index.ts';
 import { encodeSeriesFrame } from './chunked-series.ts';
 import {
   buildStreamedRead,
@@ -222,6 +224,72 @@ describe('the server', () => {
     const response = await ask({ queries: [all], accepted: [1], ...request }, {}, headers);
     expect([response.status, response.headers['content-type']]).toEqual([400, 'text/plain; charset=utf-8']);
     expect(await text(response)).toMatch(message);
+  });
+
+  const labelled = (count: number, value: (i: number) => string): Matcher[] =>
+    Array.from({ length: count }, (_, i) => ({ type: '=~', name: `l${i}`, value: value(i) }));
+
+  test.each<[string, ReadQuery[], string]>([
+    ['queries', Array.from({ length: 1_001 }, () => ({ ...all, matchers: [] })), 'queries: 1001, at most 1000'],
+    [
+      'matchers, of all queries',
+      [5_000, 5_001].map((count) => ({ ...all, matchers: labelled(count, String) })),
+      'matchers: 10001, at most 10000',
+    ],
+    [
+      'regular expressions',
+      [{ ...all, matchers: labelled(101, (i) => `a+${i}`) }],
+      'regular expressions: 101, at most 100',
+    ],
+    [
+      'regular expressions that are slow to compile',
+      [{ ...all, matchers: labelled(4, (i) => `a{900}${i}`) }],
+      'cost of all regular expressions: 75604, at most 60000',
+    ],
+  ])('refuses too many %s with 400, and reads nothing', async (_, queries, reason) => {
+    const select = jest.spyOn(store, 'select');
+    for (const accepted of [0, 1]) {
+      const response = await ask({ queries, accepted: [accepted] });
+      const start = (await text(response)).slice(0, 100);
+      expect([response.status, start]).toEqual([400, `read request is too large: ${reason}\n`]);
+    }
+    expect(select.mock.calls.length).toBe(0);
+  });
+
+  test('a regular expression in every matcher of a request is compiled once', async () => {
+    const compile = jest.spyOn(RE2JS, 'compile');
+    try {
+      const partition = { label: 'k8s_node_name', value: 'node-1' };
+      const matchers = labelled(60, () => '(?:.{30}y){20}|');
+      const queries = Array.from({ length: 100 }, () => ({ ...all, matchers }));
+      await collect((await ask({ queries, accepted: [1] }, { partition })).body);
+      expect(compile.mock.calls.length).toBe(1);
+    } finally {
+      compile.mockRestore();
+    }
+  });
+
+  test('other work runs between the queries of a request that find nothing', async () => {
+    let rounds = 0;
+    const slow = {
+      select: () => {
+        const started = performance.now();
+        while (performance.now() - started < 2);
+        return [];
+      },
+    };
+    const partition = { label: 'k8s_node_name', value: 'node-1' };
+    const { headers, body } = buildStreamedRead(Array.from({ length: 100 }, () => all));
+    let done = false;
+    const count = (): void => {
+      rounds++;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    await collect((await createRemoteReadHandler(slow, { partition })({ headers, body })).body);
+    done = true;
+    // The two passes take 400 ms, and a slice ten.
+    expect(rounds).toBeGreaterThan(10);
   });
 
   test('refuses bytes that are not snappy, not protobuf, or too large once decompressed', async () => {

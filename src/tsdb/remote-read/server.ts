@@ -1,6 +1,7 @@
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import { recutChunk } from '../chunk/index.ts';
-import { compileMatchers } from '../matcher.ts';
+import { compileMatcher } from '../matcher.ts';
+import type { CompiledMatcher, Matcher } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
 import { encodedChunkBytes } from './chunked-series.ts';
 import { FrameParts } from './frame-parts.ts';
@@ -71,7 +72,7 @@ const recutWindowMs = 2 * 3_600_000;
 
 /**
  * Serves Prometheus' remote read v1 (`POST /api/v1/read`) from a store: SAMPLES and STREAMED_XOR_CHUNKS.
- * Flow: decompress and decode → negotiate → wait for one of the `concurrency` places → select → encode.
+ * Flow: decompress, decode and compile → negotiate → wait for one of the `concurrency` places → select → encode.
  * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 500 for errors of
  * the store.
  */
@@ -83,7 +84,9 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
       if (negotiateResponse(decoded.accepted) === responseType.streamedXorChunks) {
         const headers = {
           'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',
-          ...(limits.partition ? { [partitionHeader]: String(await isClean(store, decoded, limits.partition)) } : {}),
+          ...(limits.partition
+            ? { [partitionHeader]: String(await isClean(store, decoded, limits.partition, request.signal)) }
+            : {}),
         };
         const body = streamed(store, decoded, limits, gate, request);
         return { status: 200, headers, body };
@@ -111,18 +114,22 @@ export type ReadStore = Pick<Store, 'select'> & Partial<Pick<Store, 'prepare'>>;
 
 /** Encoding one series costs as much as reading this many samples. */
 const seriesWork = 200;
+/** A search costs as much as this many samples, even if it finds nothing. */
+const searchWork = 20_000;
 
 /** False when a matching series has another value of the label, or lacks it. */
 async function isClean(
   store: ReadStore,
   { queries }: ReadRequest,
   { label: name, value }: { readonly label: string; readonly value: string },
+  signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const foreign = { type: '!=', name, value } as const;
-  const pace = new Pace();
+  const pace = new Pace(signal);
   for (const { matchers, startMs, endMs } of queries) {
     const prepared = (await store.prepare?.(matchers, pace)) ?? matchers;
     for (const _ of store.select([...prepared, foreign], startMs, endMs)) return false;
+    if (pace.spend(searchWork)) await pace.turn();
   }
   return true;
 }
@@ -135,9 +142,19 @@ function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: numbe
       `unsupported Content-Encoding ${JSON.stringify(encoding)}, want "snappy"`,
     );
   }
-  const request = decodeReadRequest(snappyDecompress(body, maxBytes));
-  for (const { matchers } of request.queries) compileMatchers(matchers);
-  return request;
+  return compiled(decodeReadRequest(snappyDecompress(body, maxBytes)));
+}
+
+/** The request with its matchers compiled; queries with equal matchers share them. */
+function compiled({ queries, accepted }: ReadRequest): ReadRequest {
+  const known = new Map<string, CompiledMatcher>();
+  const once = (matcher: Matcher): CompiledMatcher => {
+    const key = JSON.stringify([matcher.type, matcher.name, matcher.value]);
+    let own = known.get(key);
+    if (own === undefined) known.set(key, (own = compileMatcher(matcher)));
+    return own;
+  };
+  return { queries: queries.map((query) => ({ ...query, matchers: query.matchers.map(once) })), accepted };
 }
 
 async function sampledResponse(
@@ -160,6 +177,7 @@ async function sampledResponse(
       encoded.push(series.bytes);
       if (pace.spend(seriesWork + 4 * series.samples)) await pace.turn();
     }
+    if (pace.spend(searchWork)) await pace.turn();
   }
   return snappyCompressInTurns(encodeReadResponse(results), pace);
 }
@@ -175,8 +193,9 @@ async function* streamed(
   const own = turns.begin(user, signal);
   try {
     const parts = new FrameParts(reusesParts);
+    const pace = new Pace(signal, own);
     for (const [index, query] of queries.entries()) {
-      const matchers = (await store.prepare?.(query.matchers, new Pace(signal, own))) ?? query.matchers;
+      const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
       for (const series of store.select(matchers, query.startMs, query.endMs)) {
         addSeries(parts, series, query, index, maxFrameBytes);
         if (!parts.isFull) continue;
@@ -184,6 +203,7 @@ async function* streamed(
         await own.next();
         signal?.throwIfAborted();
       }
+      if (pace.spend(searchWork)) await pace.turn();
     }
     if (!parts.isEmpty) yield parts.take();
   } finally {

@@ -7,6 +7,7 @@ import { createCa, issueLeaf } from '../../../net/ca.ts';
 import { freePort } from '../../free-port.ts';
 import type { LoopReport } from '../../loop-watch.ts';
 import type { AdversarialQuestion } from '../../promql/adversarial.ts';
+import { buildStreamedRead } from '../../../tsdb/index.ts';
 import { askApi, type ApiAnswer } from '../api-client.ts';
 import type { AgentStart, FromProcess, QueryStart, ToProcess } from './messages.ts';
 
@@ -162,7 +163,7 @@ async function close(children: readonly ChildProcess[], dir: string): Promise<vo
 /** Sends the query as a POST form if the path accepts one, because some queries are too long for a URL. */
 function ask(
   server: { port: number; ca: string },
-  { path = 'query', query, match, range }: AdversarialQuestion,
+  { path = 'query', query, match, range, read }: AdversarialQuestion,
   timeoutSeconds: number,
 ): Promise<ApiAnswer> {
   const now = Math.floor(Date.now() / 1000);
@@ -173,6 +174,10 @@ function ask(
     params['start'] = String(now - range.seconds);
     params['end'] = String(now);
     params['step'] = String(range.step);
+  }
+  if (read !== undefined) {
+    const queries = read().map((matchers) => ({ startMs: 0, endMs: now * 1_000, matchers }));
+    return askApi(server, '/api/v1/read', {}, buildStreamedRead(queries));
   }
   const target = path.startsWith('/') ? path : `/api/v1/${path}`;
   // These two paths accept only GET.
