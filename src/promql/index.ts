@@ -66,7 +66,14 @@ export type { PartialHeader, PartialStats } from './partial/answer.ts';
 export { fragmentDemands, type FragmentDemands } from './plan/fragment-demands.ts';
 export { warmUp } from './warm-up/warm-up.ts';
 export { fromSpans } from './histogram/from-spans.ts';
-export { decodeIndexRequest, encodeIndexRequest, indexPath, type IndexRequest } from './label-index/request.ts';
+export {
+  decodeIndexRequest,
+  encodeIndexRequest,
+  indexPath,
+  maxIndexLimit,
+  type IndexRequest,
+} from './label-index/request.ts';
+export { maxSetMatchers } from './partial/matcher-sets.ts';
 export { indexContentType, type IndexHeader, type IndexLists } from './label-index/answer.ts';
 export { encodeIndexAnswer } from './label-index/encode.ts';
 export { IndexDecoder } from './label-index/decode.ts';

@@ -31,6 +31,9 @@ export interface IndexRequest {
   readonly deadlineMs: number;
 }
 
+/** The largest limit of a request. No list is that long. */
+export const maxIndexLimit = 1e9;
+
 const kinds: readonly string[] = ['names', 'values', 'series'] satisfies IndexKind[];
 /** The largest time in Prometheus' API. */
 const maxMs = 1e17;
@@ -67,7 +70,7 @@ export function decodeIndexRequest(body: string): IndexRequest {
     sets: readMatcherSets(fields, 'sets'),
     startMs,
     endMs: fields.number('end', startMs, maxMs),
-    limit: fields.number('limit', 0, 1e9),
+    limit: fields.number('limit', 0, maxIndexLimit),
     maxBytes: fields.number('maxBytes', 1, 1e12),
     deadlineMs: fields.number('deadline', 1, 86_400_000),
   };

@@ -3,9 +3,10 @@ import type { Matcher } from '../types.ts';
 import type { Fields } from './fields.ts';
 
 const matchTypes: readonly unknown[] = ['=', '!=', '=~', '!~'];
-/** The most selectors in one request, and the most matchers in one selector. */
+/** The most selectors in one request. */
 const maxSets = 10_000;
-const maxMatchers = 200;
+/** The most matchers in one selector of a request. */
+export const maxSetMatchers = 200;
 
 /** Selectors as they are sent in JSON: of each matcher only the fields that define it. */
 export function plainSets(sets: readonly (readonly Matcher[])[]): Matcher[][] {
@@ -22,8 +23,8 @@ export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
     throw fields.invalid(name, `is not a list of 1 to ${maxSets} selectors`);
   const patterns = new PatternLimits(agentBounds);
   return sets.map((set: unknown, i) => {
-    if (!Array.isArray(set) || set.length > maxMatchers)
-      throw fields.invalid(`${name}[${i}]`, `is not a list of at most ${maxMatchers} matchers`);
+    if (!Array.isArray(set) || set.length > maxSetMatchers)
+      throw fields.invalid(`${name}[${i}]`, `is not a list of at most ${maxSetMatchers} matchers`);
     return set.map((one: unknown, k) => {
       const matcher = matcherOf(one, fields, `${name}[${i}][${k}]`);
       const refusal = matcher.type.endsWith('~') ? patterns.add(matcher.value) : null;

@@ -1,3 +1,4 @@
+import { maxIndexLimit } from '../../promql/index.ts';
 import type { Matcher } from '../../tsdb/index.ts';
 import { ApiError } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
@@ -39,14 +40,16 @@ async function sendTexts(label: string | null, call: Call, deps: HandlerDeps): P
 }
 
 /**
- * The parameters of a list. One more element than the limit is requested, which shows whether there are more. Errors:
- * ApiError.
+ * The parameters of a list. One more element than the limit is requested, which shows whether there are more. A limit
+ * that no list reaches is none.
+ * Errors: ApiError.
  */
 function listed({ params }: Call): { sets: Matcher[][]; start: number; end: number; limit: number } {
   const start = timeParam(params, 'start', minTimeMs);
   const end = timeParam(params, 'end', maxTimeMs);
   const limit = limitParam(params);
-  return { sets: matcherSets(params), start, end, limit: limit > 0 ? limit + 1 : 0 };
+  const isLimited = limit > 0 && limit < maxIndexLimit;
+  return { sets: matcherSets(params), start, end, limit: isLimited ? limit + 1 : 0 };
 }
 
 /**

@@ -203,6 +203,28 @@ test('a limit is applied, reported in a warning, and passed on to the agents', a
   expect(all.json.warnings).toBeUndefined();
 });
 
+test.each(lists)('a limit beyond any list is none: %s', async (path) => {
+  for (const user of ['admin', 'shop']) {
+    const whole = await ask(path, everything, user);
+    expect(whole.json).toMatchObject({ degraded: false });
+    for (const limit of ['999999999', '1000000000', '2147483647', '9'.repeat(400)]) {
+      expect((await ask(path, { ...everything, limit }, user)).text).toBe(whole.text);
+    }
+  }
+});
+
+test.each(lists)('a selector with more matchers than a label index takes is read by remote read: %s', async (path) => {
+  for (const user of ['admin', 'shop']) {
+    const whole = await ask(path, { ...span, 'match[]': 'requests_total' }, user);
+    expect(whole.json).toMatchObject({ degraded: false });
+    for (const count of [196, 199, 200, 400]) {
+      const matchers = Array.from({ length: count }, (_, i) => `a!="${i}"`).join(',');
+      const answer = await ask(path, { ...span, 'match[]': `requests_total{${matchers}}` }, user);
+      expect([count, answer.text]).toEqual([count, whole.text]);
+    }
+  }
+});
+
 test('a user sees only permitted namespaces; without any the list is empty, and no agent is asked', async () => {
   const bodies: string[] = [];
   for (const agent of stage.cluster.agents) {

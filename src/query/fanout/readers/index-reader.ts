@@ -8,6 +8,7 @@ import {
   IndexDecoder,
   indexPath,
   labelValue,
+  maxSetMatchers,
   QueryError,
   takeMemory,
 } from '../../../promql/index.ts';
@@ -56,10 +57,12 @@ export type IndexReader = (
 /**
  * Sends requests for lists to agents over mutual TLS.
  * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
- * version; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
+ * version, or not of this size; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
  */
 export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {
+    if (question.sets.some((set) => set.length > maxSetMatchers))
+      throw new StepDown(`a selector has more than ${maxSetMatchers} matchers`);
     const { deadlineMs, budget, pool } = options;
     const hold = (bytes: number): void => {
       takeMemory(budget.memory, bytes);
