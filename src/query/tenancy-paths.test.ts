@@ -14,6 +14,9 @@ const end = Math.floor(Date.now() / 60_000) * 60_000;
 const start = end - 900_000;
 const nodes = ['n0', 'n1', 'n2'];
 const users: Readonly<Record<string, readonly string[]>> = { one: ['i1'], two: ['api', 'b'], other: ['a', 'i0'] };
+/** Namespaces without series, which only the user `wide` may see, beside all that have some. */
+const empty = Array.from({ length: 350 }, (_, i) => `team-${i}-`.padEnd(63, 'x'));
+const known = ['a', 'b', 'api', 'db', 'i0', 'i1', 'i2'];
 const ways = ['', 'agg', 'series', 'off'];
 /** Maps the generator's label names to those used here, so that each series has up to three namespaces. */
 const names: Readonly<Record<string, string>> = {
@@ -48,8 +51,8 @@ beforeAll(async () => {
     flags: { ...flags, tenancy: 'true' },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
     tenants: {
-      reviews: { mayReadPods: async ({ username }, namespace) => users[username]!.includes(namespace ?? '*') },
-      namespaces: { synced: true, names: () => ['a', 'b', 'api', 'db', 'i0', 'i1', 'i2'] },
+      reviews: { mayReadPods: async ({ username }, namespace) => mayRead(username, namespace) },
+      namespaces: { synced: true, names: () => [...known, ...empty] },
     },
   });
   const all = load(shared, 'all');
@@ -65,6 +68,11 @@ afterAll(async () => {
   await shared?.close();
   for (const stage of alone.values()) await stage.close();
 });
+
+function mayRead(user: string, namespace: string | undefined): boolean {
+  if (user === 'admin') return true;
+  return namespace !== undefined && (user === 'wide' || users[user]!.includes(namespace));
+}
 
 const asUser = (user: string, way = ''): { headers: Record<string, string> } => ({
   headers: { authorization: `Bearer ${user}`, ...(way === '' ? {} : { 'x-svc-pushdown': way }) },
@@ -152,4 +160,17 @@ test('samples of an agent too old to restrict a query are read raw, and only the
   } finally {
     agent!.misbehave = undefined;
   }
+});
+
+/** Together with the namespaces of the user `wide`, these selectors are longer than a request of either kind may be. */
+const many = Array.from({ length: 34 }, (_, i) => `{__name__=~".+",k8s_src_namespace!="",k8s_src_namespace!="${i}"}`);
+
+test.each([
+  ['/federate', { 'match[]': many }],
+  ['/api/v1/series', { 'match[]': many }],
+])('a user of very many namespaces gets what a user of all gets: %s', async (path, params) => {
+  const all = await shared.ask(path, params, asUser('admin'));
+  const wide = await shared.ask(path, params, asUser('wide'));
+  expect([wide.status, wide.headers['x-svc-missing-nodes'], wide.text]).toEqual([200, undefined, all.text]);
+  expect(wide.text).toContain('k8s_src_namespace');
 });

@@ -47,6 +47,7 @@ export {
   responseType,
   snappyCompress,
   snappyDecompress,
+  splitQueries,
 } from './remote-read/index.ts';
 export type {
   ChunkedSeries,

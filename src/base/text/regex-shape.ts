@@ -59,6 +59,8 @@ function unwrap(source: string): string {
 
 /** The literal text of the expression, or undefined when it has any operator. */
 function literal(source: string): string | undefined {
+  // Lists of a thousand namespaces are common, and hardly ever have an escape.
+  if (!meta.test(source)) return source;
   let text = '';
   for (let i = 0; i < source.length; i++) {
     const c = source[i]!;

@@ -47,6 +47,37 @@ const [queryKey, matcherKey] = [10, 26];
 
 const noHints = { stepMs: 0, func: '', startMs: 0, endMs: 0, grouping: [], by: false, rangeMs: 0 };
 
+/** The largest request that a server takes by default. Bytes, before snappy. */
+export const maxReadRequestBytes = 2 * 1024 * 1024;
+
+/** Upper bounds of what a matcher, a hint and the rest of a query take in a request beside their texts. Bytes. */
+const [matcherBytes, hintBytes, queryBytes] = [24, 8, 128];
+
+/**
+ * The queries in their order, in as few requests as a server takes that reads `maxBytes`. A query that is longer is in
+ * a request of its own.
+ */
+export function splitQueries(queries: readonly ReadQuery[], maxBytes = maxReadRequestBytes): ReadQuery[][] {
+  const requests: ReadQuery[][] = [];
+  let left = -1;
+  for (const query of queries) {
+    left -= bytesOfQuery(query);
+    if (left < 0) {
+      requests.push([]);
+      left = maxBytes - bytesOfQuery(query);
+    }
+    requests.at(-1)!.push(query);
+  }
+  return requests;
+}
+
+function bytesOfQuery({ matchers, hints }: ReadQuery): number {
+  let bytes = queryBytes + Buffer.byteLength(hints?.func ?? '');
+  for (const label of hints?.grouping ?? []) bytes += hintBytes + Buffer.byteLength(label);
+  for (const { name, value } of matchers) bytes += matcherBytes + Buffer.byteLength(name) + Buffer.byteLength(value);
+  return bytes;
+}
+
 /** The protobuf bytes of a request, before snappy. */
 export function encodeReadRequest({ queries, accepted }: ReadRequest): Uint8Array {
   const messages = queries.map(({ matchers, hints, ...range }) => ({

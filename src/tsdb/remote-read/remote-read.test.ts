@@ -20,6 +20,7 @@ import {
   responseType,
   snappyCompress,
   snappyDecompress,
+  splitQueries,
   streamedContentType,
 } from './index.ts';
 import type { ChunkedSeries, ReadQuery, ReadRequest, RemoteReadHttpResponse } from './index.ts';
@@ -110,6 +111,20 @@ describe('bytes of Prometheus', () => {
   test('snappy blocks of the Go library are read', () => {
     expect(Buffer.from(snappyDecompress(bytes(golden.snappy), 1e6)).toString()).toBe('svc-operator '.repeat(40));
   });
+});
+
+test('queries are split into requests that are not too large, in their order', () => {
+  const hints = { func: 'rate', grouping: ['ä', 'b'], stepMs: -1, startMs: -1, endMs: -1, rangeMs: -1 };
+  const queries = Array.from({ length: 40 }, (_, i): ReadQuery => {
+    const value = 'é'.repeat(10 * i);
+    return { startMs: -i, endMs: -1, matchers: [{ type: '=~', name: 'name', value }], hints };
+  });
+  const requests = splitQueries(queries, 1_000);
+  expect(requests.flat()).toEqual(queries);
+  expect(requests.length).toBeLessThan(queries.length);
+  const sizes = requests.map((some) => encodeReadRequest({ queries: some, accepted: [1] }).length);
+  expect(Math.max(...sizes)).toBeLessThan(1_000);
+  expect(splitQueries(queries.slice(-2), 100)).toHaveLength(2);
 });
 
 describe('the server', () => {

@@ -8,7 +8,7 @@ import { FrameParts } from './frame-parts.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { Pace, turns, type Pacing } from '../../base/turns/turns.ts';
 import { lendLabels } from './label-bytes.ts';
-import { decodeReadRequest, negotiateResponse, responseType } from './read-request.ts';
+import { decodeReadRequest, maxReadRequestBytes, negotiateResponse, responseType } from './read-request.ts';
 import type { ReadQuery, ReadRequest } from './read-request.ts';
 import { encodeReadResponse, encodeTimeSeries } from './sampled-series.ts';
 import { snappyCompressInTurns, snappyDecompress } from './snappy.ts';
@@ -80,7 +80,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
   const gate = new Gate(limits.concurrency ?? 10, fairPlaces);
   return async (request) => {
     try {
-      const decoded = decodeRequest(request, limits.maxRequestBytes ?? 2 * 1024 * 1024);
+      const decoded = decodeRequest(request, limits.maxRequestBytes ?? maxReadRequestBytes);
       if (negotiateResponse(decoded.accepted) === responseType.streamedXorChunks) {
         const headers = {
           'content-type': 'application/x-streamed-protobuf; proto=prometheus.ChunkedReadResponse',

@@ -2,8 +2,15 @@ import { turns } from '../../../base/turns/turns.ts';
 import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import { QueryError } from '../../../promql/index.ts';
-import { buildStreamedRead, partitionHeader, readStreamedSeries, remoteReadPath } from '../../../tsdb/index.ts';
+import {
+  buildStreamedRead,
+  partitionHeader,
+  readStreamedSeries,
+  remoteReadPath,
+  splitQueries,
+} from '../../../tsdb/index.ts';
 import type { ReadQuery } from '../../../tsdb/index.ts';
+import { allOrNone } from '../all-or-none.ts';
 import { AgentFailure, reasonOfStatus } from '../failure.ts';
 import { attempt } from '../merge/attempt-budget.ts';
 import { SeriesCollector } from '../merge/series-collector.ts';
@@ -25,7 +32,7 @@ export interface AgentReadOptions extends AgentTime {
   readonly onForeign?: () => void;
 }
 
-/** Reads several selectors from one agent in one request: all of them whole, or an AgentFailure. */
+/** Reads several selectors from one agent: all of them whole, or an AgentFailure. */
 export type AgentReader = (
   agent: CallableAgent,
   queries: readonly ReadQuery[],
@@ -33,14 +40,17 @@ export type AgentReader = (
 ) => Promise<CollectedSeries[][]>;
 
 /**
- * Reads agents by stock remote read over mutual TLS.
+ * Reads agents by stock remote read over mutual TLS: in one request, or in several at the same time where one would be
+ * larger than an agent reads. A user's namespaces make selectors long.
  * Guarantees: a read that fails takes nothing from the budget.
  * Errors: AgentFailure for any fault of the agent; the signal's reason when the query itself has ended; QueryError when
  * the sample budget is spent.
  */
 export function createAgentReader(way: AgentWay): AgentReader {
   const readOne: AgentReader = async (agent, queries, options) => {
-    const { budget, onForeign, turns: own } = options;
+    const { budget, onForeign, turns: own = turns } = options;
+    // The requests of all agents are encoded in the same turn otherwise, and each may have two MiB.
+    if (own.due()) await own.next();
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     const call = { path: remoteReadPath, ...buildStreamedRead(queries), maxBytes: maxAnswerBytes };
     const read = async ({ status, headers, body }: TlsStreamResponse): Promise<CollectedSeries[][]> => {
@@ -52,14 +62,19 @@ export function createAgentReader(way: AgentWay): AgentReader {
       let count = 0;
       for await (const series of readStreamedSeries(headers['content-type'], body)) {
         collector.add(series);
-        if (++count % seriesPerTurn === 0) await (own ?? turns).next();
+        if (++count % seriesPerTurn === 0) await own.next();
       }
       return collector.finish();
     };
     return callAgent(way, agent, call, options, read, (error) => error instanceof QueryError);
   };
   return (agent, queries, options) =>
-    attempt(options.budget, (budget) => readOne(agent, queries, { ...options, budget }));
+    attempt(options.budget, async (budget) => {
+      const requests = splitQueries(queries).map(
+        (some) => (signal: AbortSignal) => readOne(agent, some, { ...options, budget, signal }),
+      );
+      return (await allOrNone(options.signal, requests)).flat();
+    });
 }
 
 async function refusal(status: number, body: AsyncIterable<Uint8Array>): Promise<AgentFailure> {

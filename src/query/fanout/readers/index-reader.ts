@@ -17,6 +17,8 @@ import { AgentFailure } from '../failure.ts';
 import { checkNode, refusal, StepDown } from './partial-reader.ts';
 import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
+/** Most bytes of a request that an agent reads. */
+const maxRequestBytes = 4 * 1024 * 1024;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
@@ -61,18 +63,21 @@ export type IndexReader = (
  */
 export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {
+    const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(options.deadlineMs)) };
+    const body = encodeIndexRequest({ ...question, ...limits });
+    if (Buffer.byteLength(body) > maxRequestBytes)
+      throw new StepDown(`the selectors have more than ${maxRequestBytes} bytes`);
     if (question.sets.some((set) => set.length > maxSetMatchers))
       throw new StepDown(`a selector has more than ${maxSetMatchers} matchers`);
-    const { deadlineMs, budget, pool } = options;
+    const { budget, pool } = options;
     const hold = (bytes: number): void => {
       takeMemory(budget.memory, bytes);
       takeSamples(budget, bytes / 8, tooLong);
     };
-    const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(deadlineMs)) };
     const call = {
       path: indexPath,
       headers: { 'content-type': 'application/json', accept: indexContentType },
-      body: encodeIndexRequest({ ...question, ...limits }),
+      body,
       maxBytes: maxAnswerBytes + 1024,
     };
     const read = async (response: TlsStreamResponse): Promise<IndexReading> => {

@@ -21,14 +21,16 @@ const namespaceLabels = [namespaceLabel, 'k8s_src_namespace', 'k8s_dst_namespace
  * A series without any of the labels (a node's own state) concerns no namespace and is not shown.
  */
 export function restrictReader(reader: AgentReader, namespaces: ReadonlySet<string>): AgentReader {
-  return (agent, queries, options) => restricted(queries, namespaces, (all) => reader(agent, all, options));
+  const visible = visibleSets(namespaces);
+  return (agent, queries, options) => restricted(queries, visible, (all) => reader(agent, all, options));
 }
 
 /** As `restrictReader`, for lists of labels and series, which agents answer from their indexes. */
 export function restrictIndex(reader: IndexReader, namespaces: ReadonlySet<string>): IndexReader {
+  const visible = visibleSets(namespaces);
   return async (agent, question, options) => {
-    if (namespaces.size === 0) return { texts: [], series: [], foreign: false };
-    const sets = question.sets.flatMap((matchers) => restrictedSets(matchers, namespaces));
+    if (visible.length === 0) return { texts: [], series: [], foreign: false };
+    const sets = question.sets.flatMap((matchers) => restrictedSets(matchers, visible));
     return reader(agent, { ...question, sets }, options);
   };
 }
@@ -43,7 +45,7 @@ export function restrictPartials(
   namespaces: ReadonlySet<string>,
 ): PartialReader | undefined {
   if (reader === undefined || namespaces.size === 0) return undefined;
-  const visible = restrictedSets([], namespaces);
+  const visible = visibleSets(namespaces);
   // A call goes to many agents; its hash is computed once.
   const restricted = new WeakMap<PartialCall, PartialCall>();
   return (agent, call, options) => {
@@ -55,7 +57,8 @@ export function restrictPartials(
 
 /** As `restrictReader`, for the long-term store. */
 export function restrictStore(store: LongTermStore, namespaces: ReadonlySet<string>): LongTermStore {
-  return { read: (queries, options) => restricted(queries, namespaces, (all) => store.read(all, options)) };
+  const visible = visibleSets(namespaces);
+  return { read: (queries, options) => restricted(queries, visible, (all) => store.read(all, options)) };
 }
 
 /** Whether a series concerns one of the namespaces. */
@@ -65,12 +68,12 @@ export function concerns(labels: Readonly<Record<string, string>>, namespaces: R
 
 async function restricted<T extends { readonly labels: Labels }>(
   queries: readonly ReadQuery[],
-  namespaces: ReadonlySet<string>,
+  visible: readonly Matcher[][],
   read: (queries: readonly ReadQuery[]) => Promise<T[][]>,
 ): Promise<T[][]> {
-  if (namespaces.size === 0) return queries.map(() => []);
+  if (visible.length === 0) return queries.map(() => []);
   const variants = queries.map((query) =>
-    restrictedSets(query.matchers, namespaces).map((matchers) => ({ ...query, matchers })),
+    restrictedSets(query.matchers, visible).map((matchers) => ({ ...query, matchers })),
   );
   const answers = await read(variants.flat());
   let next = 0;
@@ -81,12 +84,19 @@ async function restricted<T extends { readonly labels: Labels }>(
   });
 }
 
-/** Disjoint selectors whose union is the given one within the namespaces. Pure. */
-export function restrictedSets(matchers: readonly Matcher[], namespaces: ReadonlySet<string>): Matcher[][] {
+/** Disjoint selectors whose union is the given one within the visible ones. */
+function restrictedSets(matchers: readonly Matcher[], visible: readonly Matcher[][]): Matcher[][] {
+  return visible.map((own) => [...matchers, ...own]);
+}
+
+/** Disjoint selectors whose union is all series of the namespaces; none without a namespace. */
+function visibleSets(namespaces: ReadonlySet<string>): Matcher[][] {
+  if (namespaces.size === 0) return [];
+  // A list of a thousand namespaces is long: it is made once, not for each selector and agent.
   const value = anyOf([...namespaces].sort());
   const matcher = (type: MatchType, name: string): Matcher => ({ type, name, value });
   return namespaceLabels.map((name, i) => {
     const others = namespaceLabels.slice(0, i).map((before) => matcher('!~', before));
-    return [...matchers, ...others, matcher('=~', name)];
+    return [...others, matcher('=~', name)];
   });
 }
