@@ -49,6 +49,11 @@ const claims: Claim[] = [
     is: ['src/controllers/agent-certificates/judge.ts', /agentCertificateDays = (\d+)/],
   },
   { says: [guide('install'), /127\.0\.0\.1:(\d+) and/], is: ['src/render/names.ts', /otlpGrpc: (\d+)/] },
+  {
+    says: [guide('write-a-controller'), /takes no more than (\d+) MiB/],
+    is: ['src/kube/transport.ts', /maxAnswerBytes = ([\d *]+)/],
+    factor: MiB,
+  },
   { says: [guide('upgrade'), /(\d+)% unless set/], is: ['src/render/input.ts', /agentMaxUnavailable: '(\d+)%'/] },
   { says: [guide('admission'), /port (\d+) of the operator/], is: ['src/render/names.ts', /webhook: (\d+)/] },
   { says: [guide('admission'), /answers within (\d+) s/], is: ['src/render/admission.ts', /timeoutSeconds: (\d+)/] },
@@ -293,6 +298,15 @@ const claims: Claim[] = [
   {
     says: [reference('query-execution'), /a request\s+of remote read (\d+) MiB/],
     is: ['src/query/routes/remote-read.ts', /maxBodyBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /takes at most ([\d,]+) queries/],
+    is: ['src/tsdb/remote-read/read-request.ts', /queries: ([\d_]+)/],
+  },
+  {
+    says: [reference('query-execution'), /request more than (\d+) MiB/],
+    is: ['src/query/fanout/readers/index-reader.ts', /maxRequestBytes = ([\d *]+)/],
     factor: MiB,
   },
   {

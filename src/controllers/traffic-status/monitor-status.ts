@@ -9,7 +9,7 @@ import { heldBack, limitsExceeded } from '../capture/limits.ts';
 import type { SecretAbsence } from '../capture/export-secrets.ts';
 import { acceptance, programmed, progressOf, type Programmed } from '../capture/programmed.ts';
 import { platformDefaults } from '../../render/index.ts';
-import { notExporting, sending } from '../capture/sending.ts';
+import { notExporting, sending } from './sending.ts';
 import { grantSecret } from '../grants.ts';
 
 export interface MonitorStatusInput {

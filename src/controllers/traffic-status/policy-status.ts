@@ -3,7 +3,7 @@ import type { PolicyOutcome } from '../../capture/index.ts';
 import { mergeConditions, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded, type HeldBack } from '../capture/limits.ts';
-import { sending } from '../capture/sending.ts';
+import { sending } from './sending.ts';
 import { acceptance, programmed, progressOf, type Programmed } from '../capture/programmed.ts';
 import type { Refusal } from '../refusal.ts';
 

@@ -1,5 +1,5 @@
 import type { ConditionInput } from '../../runtime/index.ts';
-import type { NodeState } from './node-state.ts';
+import type { NodeState } from '../capture/node-state.ts';
 
 /** The condition `Exporting` with the status False. */
 export function notExporting(reason: 'DestinationNotAllowed' | 'SendFailing', message: string): ConditionInput {
