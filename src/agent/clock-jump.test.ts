@@ -75,15 +75,17 @@ test('a clock that runs two days ahead for a while deletes nothing, also when th
   await report(3);
   const stored = reports();
   expect(stored.size).toBe(3);
+  const old = (): (readonly [number, string])[] => [...reports()].slice(0, 3);
   clock.jumpWall(48 * 3_600_000);
+  await report(3);
   await store.maintain();
-  expect(reports()).toEqual(stored);
+  expect(old()).toEqual([...stored]);
   await store.close();
   store = await openStore({ dir, clock, logger: silentLogger });
   await store.maintain();
   clock.jumpWall(-48 * 3_600_000);
   await store.maintain();
-  expect(reports()).toEqual(stored);
+  expect(old()).toEqual([...stored]);
 });
 
 test('a clock set an hour back: nothing is overwritten, and samples go on when it has caught up', async () => {

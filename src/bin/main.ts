@@ -12,6 +12,9 @@ export interface MainContext {
   signal: AbortSignal;
 }
 
+/** How long a program that ends waits for the reader of its log. Units: ms. */
+const outputMs = 5_000;
+
 /**
  * Runs one process until `run` resolves or fails, or a signal stops it.
  * Exit codes: 0 after a clean end, also after SIGTERM; 1 after an error, which is logged in one line; 130 when a second
@@ -32,15 +35,15 @@ export async function runMain(level: LogLevel, run: (context: MainContext) => Pr
       error: errorText(error),
       stack: sourceStack(error),
     });
-    process.exit(1);
+    void endProcess(1, outputMs);
   });
   try {
     await run({ logger, clock: systemClock, signal: abort.signal });
-    return await endProcess(0);
+    return await endProcess(0, outputMs);
   } catch (error) {
     const own = eachError(error).find((one) => isOperatorError(one));
-    if (abort.signal.aborted && !own) return endProcess(0);
+    if (abort.signal.aborted && !own) return endProcess(0, outputMs);
     logger.error(errorText(error), own ? { code: own.code } : { stack: sourceStack(error) });
-    return endProcess(1);
+    return endProcess(1, outputMs);
   }
 }

@@ -28,5 +28,5 @@ export { commonSettings, podView, type PodSetting, type PodView } from './compil
 export { matchPods, ownerBehind, workloadName } from './compile/select/pods.ts';
 export { policyFinding } from './compile/check/policy-checks.ts';
 export { monitorFinding } from './compile/check/monitor-checks.ts';
-export { decides, queryFields, queryLimits, queryPolicies } from './query-limits.ts';
+export { decides, policiesByStatus, queryFields, queryLimits, queryPolicies } from './query-limits.ts';
 export type { QueryField, QueryLimits } from './query-limits.ts';

@@ -72,8 +72,8 @@ export const exportStates = ['Sending', 'Failing', 'NotAllowed', 'NoSecret'] as 
 export const obstacleReasons = ['KernelUnsupported', 'PortNotOpen', 'NotAttached', 'MetadataMissing'] as const;
 
 /**
- * The reason of `Failed` for a config that the agent could not write to its disk. Nothing is wrong with such a config:
- * it has to be put again, and until then the agent may hold a part of it.
+ * The reason of `Failed` for a config that the agent could not put in force, mostly because it could not write to its
+ * disk: then nothing is wrong with the config, it has to be put again, and until then the agent may hold a part of it.
  */
 export const writeFailed = 'WriteFailed';
 

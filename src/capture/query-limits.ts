@@ -36,17 +36,24 @@ export interface QueryLimits {
 export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'status'>;
 
 /**
- * The policies that limit queries, strongest first. A policy whose newest spec is refused counts with its last accepted
- * one. Policies that select nodes are left out, because a query reads all nodes; so are policies that are being
- * deleted.
+ * The policies that count by their status, each with the spec that does: a refused one with its last accepted spec, and
+ * not at all when there are too many policies. Policies that are being deleted are left out.
+ */
+export function policiesByStatus(policies: readonly QueryPolicy[]): Pick<QueryPolicy, 'metadata' | 'spec'>[] {
+  return policies.flatMap(({ metadata, spec, status }) => {
+    const refusal = status?.conditions?.find((c) => c.type === 'Accepted' && c.status === 'False');
+    const used = refusal ? status?.lastAcceptedSpec : spec;
+    const counts = metadata.deletionTimestamp === undefined && refusal?.reason !== 'TooManyPolicies';
+    return used && counts ? [{ metadata, spec: used }] : [];
+  });
+}
+
+/**
+ * The policies that limit queries, strongest first. Policies that select nodes are left out, because a query reads all
+ * nodes.
  */
 export function queryPolicies(policies: readonly QueryPolicy[]): PolicyInForce[] {
-  return policies
-    .flatMap(({ metadata, spec, status }) => {
-      const isRefused = status?.conditions?.some((c) => c.type === 'Accepted' && c.status === 'False');
-      const used = isRefused ? status?.lastAcceptedSpec : spec;
-      return used && metadata.deletionTimestamp === undefined ? [{ metadata, spec: used }] : [];
-    })
+  return policiesByStatus(policies)
     .sort(comparePolicies)
     .filter(({ spec }) => isEmptySelector(spec.nodeSelector))
     .map(({ metadata, spec }) => ({ name: metadata.name ?? '', spec }));

@@ -41,7 +41,10 @@ export interface RolloutPlan {
   /** Nodes that get their desired config now, and may restart their instrument for it only in a later plan. */
   deliver: string[];
   hold: Map<string, HoldReason>;
-  /** When a wait for MinInterval or RestartBudget ends, or for a disk that could not be written. Units: ms of the monotonic clock. */
+  /**
+   * When a wait ends: for MinInterval, for RestartBudget, or for the next try on a disk that could not be written.
+   * Units: ms of the monotonic clock.
+   */
   until: Map<string, number>;
   /** When to plan again if no event comes. Units: ms of the monotonic clock. */
   wakeAt: number | null;
@@ -55,8 +58,8 @@ export interface RolloutPlan {
  * at most `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only
  * after the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group.
  * A file that failed on a node is not sent there again. An agent that could not write a config is sent nothing for a
- * while; other nodes do not wait for it. A node that runs its seed captures nothing yet and does not
- * wait for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod
+ * minute; other nodes do not wait for it, unless it is a canary. A node that runs its seed captures nothing yet and does
+ * not wait for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod
  * comes; canaries restart in any case, because the others wait for their result. Edits in a namespace that has used its
  * restart budget are gathered until the namespace may cause the next restart. When a change is reverted before the
  * restart, nothing restarts.

@@ -81,7 +81,7 @@ test('without a kubeconfig the error says so', async () => {
   const { signal } = new AbortController();
   await expect(runOperator(settings(), { logger, clock: systemClock, signal })).rejects.toMatchObject({
     code: 'ERR_CONFIG_INVALID',
-    message: expect.stringContaining('kubeconfig') as unknown,
+    message: expect.stringContaining('no file of KUBECONFIG exists') as unknown,
   });
 });
 

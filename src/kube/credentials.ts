@@ -62,7 +62,8 @@ export class Credentials {
 
   /**
    * The endpoint of the credentials, which are read again after `reuseMs`, and at once after a failure.
-   * Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used, as while a file that it names is replaced.
+   * Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used, for example because a certificate that
+   * it names is missing while it is replaced.
    */
   current(): Promise<Endpoint> {
     const age = this.#clock.monotonic() - this.#readAt;

@@ -10,6 +10,9 @@ interface ApiResource {
   verbs: readonly string[];
 }
 
+const pathOf = (group: string, version: string): string =>
+  group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+
 /** The resources of one group and version, subresources among them. */
 async function resourcesOf(
   client: KubeClient,
@@ -17,8 +20,7 @@ async function resourcesOf(
   version: string,
   options?: RequestOptions,
 ): Promise<readonly ApiResource[]> {
-  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-  return ((await client.getPath(path, options)) as { resources?: ApiResource[] }).resources ?? [];
+  return ((await client.getPath(pathOf(group, version), options)) as { resources?: ApiResource[] }).resources ?? [];
 }
 
 /**
@@ -34,7 +36,7 @@ export async function discover(
 ): Promise<ResourceRef> {
   const found = (await resourcesOf(client, group, version, options)).find((r) => r.name === plural);
   if (!found)
-    throw new OperatorError('ERR_API_NOT_FOUND', `the server has no resource ${plural} in ${group}/${version}`);
+    throw new OperatorError('ERR_API_NOT_FOUND', `the server has no resource ${plural} in ${pathOf(group, version)}`);
   return resourceRef({ group, version, kind: found.kind, plural, namespaced: found.namespaced });
 }
 

@@ -6,8 +6,9 @@ const smallStepMs = 600_000;
 const provenAfterMs = 3_600_000;
 
 /**
- * The wall clock, but a large step forward counts only once it has lasted for an hour. What is deleted by this time is
- * not lost when a clock runs ahead for a while: a node boots with a wrong clock, a virtual machine resumes.
+ * The wall clock, but a large step forward counts only once it has lasted for an hour. Retention uses this time, so a
+ * clock that runs ahead for less than an hour deletes nothing, as when a node boots with a wrong clock or a virtual
+ * machine resumes.
  * Assumptions: `now` is called every few minutes or more often.
  * Caveats: after a true step forward this time stays behind for an hour.
  */
@@ -17,7 +18,7 @@ export class LastingTime {
   #offset: number;
   #unproven: { readonly offset: number; readonly sinceMs: number } | undefined;
 
-  /** `knownMs`: a time that has passed for certain, such as that of the newest stored sample. Units: ms. */
+  /** `knownMs`: a time that has passed for certain. Default: now. Units: ms since the epoch. */
   constructor(clock: Clock, knownMs: number | undefined) {
     this.#clock = clock;
     this.#offset = (knownMs ?? clock.now()) - clock.monotonic();

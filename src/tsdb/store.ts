@@ -129,7 +129,9 @@ class EmbeddedStore implements Store {
       ms: options.retentionMs ?? defaultRetentionMs,
       bytes: options.retentionBytes ?? Infinity,
     };
-    this.#lastingTime = new LastingTime(options.clock, this.stats().newestMs);
+    // Not the newest sample: it may be of a clock that ran ahead. A range becomes a block an hour after its end.
+    const sinceMs = blocks.blocks.at(-1)?.newestMs ?? head.minT;
+    this.#lastingTime = new LastingTime(options.clock, Number.isFinite(sinceMs) ? sinceMs : undefined);
     this.#outOfOrderMs = options.outOfOrderMs ?? 300_000;
     this.#maxFutureMs = options.maxFutureMs ?? hourMs;
     this.#log = {
@@ -327,7 +329,7 @@ class EmbeddedStore implements Store {
 
   /** Retention comes first: on a full disk nothing else succeeds, and only retention makes room. */
   async #runMaintenance(): Promise<void> {
-    await this.#blocks.retain(this.#lastingTime.now() - this.#retention.ms, this.#retention.bytes);
+    await this.#retain();
     let moved = false;
     const end = rangeStart(this.#clock.now() - settleMs);
     for (let minT = this.#head.minT; minT < end && !this.#closed; minT = this.#head.minT) {
@@ -336,7 +338,12 @@ class EmbeddedStore implements Store {
     }
     const checkpointBytes = this.#options.checkpointBytes ?? defaultCheckpointBytes;
     if (moved || this.#wal.bytes > checkpointBytes) await this.#checkpoint();
+    if (moved) await this.#retain();
     await this.#mergeBlocks();
+  }
+
+  #retain(): Promise<void> {
+    return this.#blocks.retain(this.#lastingTime.now() - this.#retention.ms, this.#retention.bytes);
   }
 
   /**

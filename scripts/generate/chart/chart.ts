@@ -249,7 +249,7 @@ function minterRightsTemplate(): string {
 /** Helm builds every object of a release before it creates one, and so it knows no kind that the release itself brings. */
 const minterTemplate = `${header}{{- with .Values.vcsMinter }}
 {{- if .enabled }}
-{{- /* Only an installation finds objects: \`helm template\`, as Argo CD runs it, asks no cluster. */}}
+{{- /* \`lookup\` finds objects only where Helm talks to a cluster. \`helm template\`, as Argo CD runs it, does not. */}}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not ($.Capabilities.APIVersions.Has "svc.dev/v1alpha1/MinterDeployment")) }}
 {{- fail "the cluster does not have the kind MinterDeployment yet, and one release cannot bring a kind and an object of it: install with vcsMinter.enabled=false first, then run helm upgrade with vcsMinter.enabled=true" }}
 {{- end }}

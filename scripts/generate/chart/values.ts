@@ -156,7 +156,7 @@ export const chartValues: readonly ChartValue[] = [
     path: 'vcsMinter.enabled',
     default: false,
     schema: flag,
-    help: 'Install a token minter too. The cluster must have the kinds: on a new one, set this by an upgrade.',
+    help: 'Install a token minter too. For `helm install` the cluster must have the kinds: on a new one, set this by an upgrade.',
   },
   { path: 'vcsMinter.name', default: 'minter', schema: text(dnsName), help: 'Its name, also of its Service.' },
   {

@@ -231,6 +231,15 @@ test('new bounds do not count merged histograms a second time; one that restarts
   expect(send(31, ofInstances(31, 3, { a: 4, b: 12 }, 25))).toContain('h_count{} 119 @31.001');
 });
 
+test('merged histograms that paused until their series ended, and return with new bounds, count what they had counted', () => {
+  const { send, mapper, sink, out, at } = setUp();
+  send(1, ofInstances(1, 1, { a: 100, b: 10 }));
+  send(11, ofInstances(11, 1, { a: 100, b: 10 }));
+  mapper.expire(at(60), sink);
+  expect(out).toContain('h_count{} stale @60');
+  expect(send(61, ofInstances(61, 2, { a: 101, b: 11 }))).toContain('h_count{} 112 @61');
+});
+
 test('a bucket of new bounds counts a histogram that gets them later from then on, as `_count` does', () => {
   const { send } = setUp();
   send(1, ofInstances(1, 1, { a: 100, b: 10 }));

@@ -571,8 +571,9 @@ export class SeriesMapper {
   /** A stream whose buckets changed (new bounds, another temporality) gets new series, except those that others feed. */
   #reshape(stream: Stream, expanded: Expanded, now: Moment, sink: SampleSink): void {
     const at = { ...now, wall: Math.floor(expanded.point.timeNs / 1e6) - 1 };
-    if (stream.endedMs === 0) this.#end(stream, at, sink);
-    const before = { shape: stream.shape, values: stream.values };
+    const hadEnded = stream.endedMs !== 0;
+    if (!hadEnded) this.#end(stream, at, sink);
+    const before = { shape: stream.shape, values: stream.values, hadEnded };
     stream.shape = layoutOf(expanded.shape).shape;
     stream.timeNs = 0;
     this.#bind(stream);

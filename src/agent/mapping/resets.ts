@@ -60,7 +60,7 @@ export function noteStart({ series, family }: Stream, startNs: number, tMs: numb
  * moment. A new series has counted nothing, and neither has any series if one of the shapes is not cumulative.
  */
 export function countedSoFar(
-  before: Pick<Stream, 'shape' | 'values'>,
+  before: Pick<Stream, 'shape' | 'values'> & { readonly hadEnded: boolean },
   { shape, series }: Stream,
   values: readonly number[],
 ): Float64Array {
@@ -69,6 +69,8 @@ export function countedSoFar(
   const known = layoutOf(before.shape).components;
   for (const [i, { mode, suffix, extra }] of layoutOf(shape).components.entries()) {
     if (mode !== 'counter') continue;
+    // A stream that had ended may find its series made anew.
+    if (before.hadEnded && series[i]?.lastMs === 0) continue;
     const at = known.findIndex((c) => c.suffix === suffix && c.extra?.[1] === extra?.[1]);
     if (at >= 0) counted[i] = before.values[at]!;
     else if (series[i] && series[i].lastMs !== 0) counted[i] = values[i]!;

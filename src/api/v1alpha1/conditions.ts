@@ -3,6 +3,8 @@
  * words from here. Each table is `type → { good, reasons: reason → sentence }`; `good` is the status that means "well".
  */
 
+import { appIdForm } from './app-id.ts';
+
 /** Which status of a condition means that all is well. */
 export type GoodStatus = 'True' | 'False';
 
@@ -171,7 +173,7 @@ export const clusterTrafficPolicyConditions = {
       LimitClamped: 'The spec is accepted; a size in it is lowered to what an agent can hold.',
       Invalid: 'A field does not mean anything that can be carried out.',
       ExtraConfigNotAllowed: 'The field instrument.extraConfig is set and the controller does not allow it.',
-      TooManyPolicies: 'As many older policies are in force as an agent takes; this one is not.',
+      TooManyPolicies: '1,000 older policies are in force, the most that an agent takes; this one is not in force.',
     },
   },
   Programmed: programmed,
@@ -268,7 +270,7 @@ export const minterDeploymentConditions = {
       Found: 'The Secret has a numeric App ID.',
       SecretNotFound: 'The Secret is missing.',
       KeyMissing: 'The Secret lacks the key.',
-      NotNumeric: 'The value is not a whole number from 1 to 9007199254740991.',
+      NotNumeric: `The value is not ${appIdForm}.`,
       Forbidden: 'The controller may not read the Secret, so its content is unknown.',
     },
   },

@@ -36,6 +36,8 @@ describe('the cost of a regular expression', () => {
     ['counted repetitions in a row', '(?:.?){690}'.repeat(10)],
     ['counted repetitions after a quoted bracket', `\\Q[\\E${'(?:.?){690}'.repeat(10)}`],
     ['three megabytes of anything', `.*${'a'.repeat(3_000_000)}`],
+    ['classes whose names have no end', '[[:a]'.repeat(400_000)],
+    ['a class of names without an end', `[${'[:'.repeat(1_000_000)}`],
   ])('%s are refused, and the refusal names cost and limit', (_, pattern) => {
     expect(refuseDearPattern(pattern)).toMatch(new RegExp(`cost \\d+, at most ${maxPatternCost}$`));
   });

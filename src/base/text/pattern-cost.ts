@@ -29,6 +29,7 @@ export function patternCost(pattern: string): number {
   /** Costs of the groups around the current position; the innermost last. */
   const groups = [0];
   let atom = 0;
+  const lastNameEnd = pattern.lastIndexOf(':]');
   const add = (cost: number): void => {
     groups[groups.length - 1]! += atom;
     atom = cost;
@@ -46,7 +47,7 @@ export function patternCost(pattern: string): number {
       add(isUnicode ? unicodeClassCost : 1);
       i++;
     } else if (c === '[') {
-      const { end, cost } = classAt(pattern, i);
+      const { end, cost } = classAt(pattern, i, lastNameEnd);
       add(cost);
       i = end;
     } else if (c === '(') {
@@ -74,8 +75,11 @@ export function patternCost(pattern: string): number {
   return groups.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** A class in brackets: its end and its cost. */
-function classAt(pattern: string, start: number): { end: number; cost: number } {
+/**
+ * A class in brackets: its end and its cost. Beyond `lastNameEnd` no end of a name such as `[:alpha:]` is looked for:
+ * each look would read the rest of the pattern.
+ */
+function classAt(pattern: string, start: number, lastNameEnd: number): { end: number; cost: number } {
   let cost = classCost;
   let i = start + 1;
   if (pattern[i] === '^') i++;
@@ -85,8 +89,7 @@ function classAt(pattern: string, start: number): { end: number; cost: number } 
       i++;
       cost += pattern[i] === 'p' || pattern[i] === 'P' ? unicodeMemberCost : 1;
     } else if (pattern[i] === '[' && pattern[i + 1] === ':') {
-      const close = pattern.indexOf(':]', i + 2);
-      if (close !== -1) i = close + 1;
+      if (i + 2 <= lastNameEnd) i = pattern.indexOf(':]', i + 2) + 1;
       cost += classCost;
     } else cost++;
   }

@@ -84,6 +84,9 @@ test('a private key is imported only where the rest of the settings and the kube
   };
   for (const [env, said] of [
     [{ MINTER_CALLERS: '' }, 'MINTER_CALLERS'],
+    [{ MINTER_CALLERS: 'me@acme.com' }, 'MINTER_CALLERS'],
+    [{ MINTER_CALLERS: 'agent@p.iam.gserviceaccount.com,' }, 'MINTER_CALLERS'],
+    [{ VCS_APP_ID: '0' }, 'VCS_APP_ID'],
     [{ GITOPS_REPO: '' }, 'GITOPS_REPO'],
     [{ KUBECONFIG: join(dir, 'nowhere') }, 'nowhere'],
   ] as const) {

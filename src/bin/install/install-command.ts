@@ -75,7 +75,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
     const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
-    for (const { object, change } of changes) if (change === 'foreign') say(leftAlone(object));
+    for (const { object, live } of changes) if (live) say(leftAlone(object, live));
     if (dryRun === 'server') return;
     const open = toApply(changes);
     let done = 0;
@@ -109,13 +109,13 @@ function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun
   if (withDiff) for (const line of lines) process.stdout.write(`${line}\n`);
 }
 
-/** What is said of a namespace that others made, with the label that agents need there. */
-function leftAlone(namespace: KubeObject): string {
-  const title = nameOfObject(namespace);
+/** What is said of a namespace that others made, with the label that agents need there, if it lacks it. */
+function leftAlone(namespace: KubeObject, live: KubeObject): string {
+  const stays = `${nameOfObject(namespace)} stays as it is: others made it`;
   const level = namespace.metadata.labels?.[enforcedLevel];
-  return level === undefined
-    ? `${title} stays as it is: others made it`
-    : `${title} stays as it is: others made it. Agents need it to admit privileged pods: kubectl label namespace ${namespace.metadata.name} ${enforcedLevel}=${level}`;
+  if (level === undefined || live.metadata.labels?.[enforcedLevel] === level) return stays;
+  const command = `kubectl label namespace ${namespace.metadata.name} ${enforcedLevel}=${level} --overwrite`;
+  return `${stays}. Agents need it to admit privileged pods: ${command}`;
 }
 
 function summary(changes: readonly ObjectChange[], dryRun: boolean): string {

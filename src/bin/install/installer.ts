@@ -17,6 +17,8 @@ export type Change = 'created' | 'configured' | 'unchanged' | 'foreign';
 export interface ObjectChange {
   object: KubeObject;
   change: Change;
+  /** The object as it is in the cluster; only of a namespace that others made. */
+  live?: KubeObject;
   /** The diff between the live object and the object that the server would store. */
   diff: string[];
 }
@@ -47,7 +49,7 @@ export async function planInstallation(
     const live = await getIfExists<KubeObject>(deps.client, resource, keyOf(object), { signal: deps.signal });
     if (object.kind === 'Namespace' && !live) absent.add(object.metadata.name ?? '');
     if (object.kind === 'Namespace' && live && !isOurs(live)) {
-      changes.push({ object, change: 'foreign', diff: [] });
+      changes.push({ object, live, change: 'foreign', diff: [] });
       continue;
     }
     const stored = await judged(object, absent, deps, options);

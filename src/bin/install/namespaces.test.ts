@@ -78,6 +78,15 @@ test('a namespace that others made is not changed, and stays with what they put 
   expect(said).toContain(`namespace/${namespace} stays: others made it`);
 });
 
+test('what OpenShift and Istio put into every namespace keeps none', async () => {
+  await install();
+  run();
+  for (const name of ['openshift-service-ca.crt', 'istio-ca-root-cert'])
+    server.put(configMaps, aConfigMap({}, { namespace, name }));
+  await remove();
+  expect(found()).toBeUndefined();
+});
+
 test('a namespace that the installation made goes with it', async () => {
   const changes = await install();
   expect(changes[0]).toMatchObject({ object: { kind: 'Namespace' }, change: 'created' });

@@ -1,6 +1,6 @@
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { failureConfigMap } from '../../controllers/capture/failure-memory.ts';
-import { coreResources, listAll, namespacedResources, type KubeClient } from '../../kube/index.ts';
+import { coreResources, isNotFound, listAll, namespacedResources, type KubeClient } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
 
@@ -11,10 +11,14 @@ export const unlabelled: readonly (readonly [ResourceRef, string])[] = [
   [coreResources.configMaps, failureConfigMap],
 ];
 
-/** What Kubernetes itself makes in each namespace. */
-const ofKubernetes: readonly (readonly [ResourceRef, string])[] = [
+/** What Kubernetes, OpenShift and Istio make in each namespace. */
+const ofPlatforms: readonly (readonly [ResourceRef, string])[] = [
   [coreResources.serviceAccounts, 'default'],
   [coreResources.configMaps, 'kube-root-ca.crt'],
+  [coreResources.configMaps, 'openshift-service-ca.crt'],
+  [coreResources.configMaps, 'istio-ca-root-cert'],
+  [coreResources.serviceAccounts, 'builder'],
+  [coreResources.serviceAccounts, 'deployer'],
 ];
 
 /** Whether an installation made the object. `svc install` never gives our label to a namespace that exists. Pure. */
@@ -22,7 +26,7 @@ export const isOurs = ({ metadata }: KubeObject): boolean =>
   metadata.labels?.['app.kubernetes.io/name'] === 'svc-operator';
 
 /**
- * The objects in a namespace, of any kind that the server knows, that neither an installation nor Kubernetes made.
+ * The objects in a namespace, of any kind that the server knows, that neither an installation nor a platform made.
  * Objects of `going` do not count, nor events, nor the records of the Helm release that made the namespace.
  * Shape: `kind/namespace/name`, the kind in lower case.
  * Errors: those of the API server, also when an aggregated API does not answer: then it could delete no namespace.
@@ -33,13 +37,18 @@ export async function foreignObjects(
   { client, signal }: { client: KubeClient; signal: AbortSignal },
 ): Promise<string[]> {
   const release = metadata.annotations?.['meta.helm.sh/release-name'];
-  const known = new Set([...unlabelled, ...ofKubernetes].map(([{ kind }, name]) => `${kind} ${name}`));
+  const known = new Set([...unlabelled, ...ofPlatforms].map(([{ kind }, name]) => `${kind} ${name}`));
   const foreign: string[] = [];
   for (const resource of await namespacedResources(client, { signal })) {
     const goes = going.some(({ group, plural }) => group === resource.group && plural === resource.plural);
     if (goes || resource.plural === coreResources.events.plural) continue;
     const options = { namespace: metadata.name, metadataOnly: true, signal };
-    for (const object of (await listAll(client, resource, options)).items) {
+    // A kind may go between its discovery and its list.
+    const { items } = await listAll(client, resource, options).catch((error: unknown) => {
+      if (isNotFound(error)) return { items: [] };
+      throw error;
+    });
+    for (const object of items) {
       const { uid, name = '' } = object.metadata;
       // An object without a uid is not stored, but computed, as the metrics of a pod are.
       if (uid === undefined || isOurs(object) || known.has(`${resource.kind} ${name}`)) continue;

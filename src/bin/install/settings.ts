@@ -60,8 +60,8 @@ const keyName = 'projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+'
 export const minterSettingTable = {
   vcsAppId: textSetting(
     { help: 'numeric App ID; kept in Secret vcs-app-credentials', default: '' },
-    /^[0-9]*$/,
-    'a number',
+    /^([1-9][0-9]{0,15})?$/,
+    'a whole number from 1 on',
   ),
   gitopsOrg: textSetting(
     { help: 'organization that hosts the repository; asks for a minter. A user name does not work', default: '' },
@@ -97,8 +97,8 @@ export const minterSettingTable = {
   }),
   minterCallers: textSetting(
     { help: 'emails of the service accounts that may ask for tokens, with commas between', default: '' },
-    /^[^\s]*$/,
-    'emails with commas between',
+    /^([a-z0-9-]+@[a-z0-9.:-]+\.iam\.gserviceaccount\.com(,(?!$)|$))*$/,
+    'emails of service accounts (…@….iam.gserviceaccount.com) with commas between',
   ),
   minterServiceAccount: textSetting(
     { help: 'email of the cloud service account that may sign with the key', default: '' },

@@ -1,6 +1,6 @@
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import type { CaptureConfig } from '../capture-config.ts';
-import { objectRef } from './check/acceptance.ts';
+import { objectPath } from './select/precedence.ts';
 
 /**
  * The key of an object in the `generations` of a config, such as `TrafficMonitor/shop/m@4f9c2a1b`: the object's name
@@ -8,7 +8,7 @@ import { objectRef } from './check/acceptance.ts';
  * uid tells the two apart.
  */
 export function generationKey(object: TrafficMonitor | ClusterTrafficPolicy): string {
-  return `${objectRef(object)}@${(object.metadata.uid ?? '').slice(0, 8)}`;
+  return `${object.kind}/${objectPath(object.metadata)}@${(object.metadata.uid ?? '').slice(0, 8)}`;
 }
 
 /** The name of the object with this key, such as `TrafficMonitor/shop/m`. A key of version 0.1.0 is the name alone. */

@@ -60,10 +60,18 @@ test.each([
 });
 
 test.each([
-  ['monitor that was deleted and created again', 'TrafficMonitor/shop/a@second', ['shop']],
-  ['monitor of a config of version 0.1.0, which has no uids, and is the same', 'TrafficMonitor/shop/a', []],
-  ['policy that was deleted and created again: to none', 'ClusterTrafficPolicy/p@second', []],
-])('a restart is charged to the namespace of a %s', (_what, key, wanted) => {
+  [
+    'a restart for a monitor that was deleted and created again is charged to its namespace',
+    'TrafficMonitor/shop/a@second',
+    ['shop'],
+  ],
+  [
+    'a key of version 0.1.0, which has no uid, counts as the same monitor: nothing is charged',
+    'TrafficMonitor/shop/a',
+    [],
+  ],
+  ['a restart for a policy that was created again is charged to no namespace', 'ClusterTrafficPolicy/p@second', []],
+])('%s', (_what, key, wanted) => {
   const desired = {
     'TrafficMonitor/shop/a@first': 1,
     'TrafficMonitor/pay/b@first': 2,

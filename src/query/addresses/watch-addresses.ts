@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import { declaredPorts } from '../../capture/explain/index.ts';
+import { policiesByStatus } from '../../capture/index.ts';
 import type { Clock } from '../../base/clock.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { Cache, Informer } from '../../runtime/index.ts';
@@ -74,7 +75,7 @@ export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Address
     else index.setNode(node, clock.now());
   });
   policies.onEvent(() => {
-    const blocks = policies.list().flatMap(({ spec }) => spec.network?.cidrs ?? []);
+    const blocks = policiesByStatus(policies.list()).flatMap(({ spec }) => spec.network?.cidrs ?? []);
     index.setNamedBlocks(blocks.flatMap(({ cidr, name }) => (name === undefined ? [] : [{ cidr, name }])));
   });
   const informers: readonly Informer[] = [pods, services, nodes];

@@ -47,7 +47,8 @@ export interface ScopeOptions extends ListDeps {
 /**
  * The reads of one evaluation of a query: the engine's source over all agents.
  *
- * Flow: selectors that the engine asks for in one turn of the event loop go to each agent as one request.
+ * Flow: selectors that the engine asks for in one turn of the event loop go to each agent together, in one request
+ * unless that would be too large.
  * Guarantees: a node's data is in the whole evaluation or not in it at all (see NodeLedger).
  */
 export class QueryScope implements SeriesSource {

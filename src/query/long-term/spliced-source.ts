@@ -63,7 +63,7 @@ export class SplicedSource implements SeriesSource {
   async select(request: SelectRequest): Promise<SelectResult> {
     const { scope, boundaryMs } = this.#options;
     if (request.mint >= boundaryMs) return scope.select(request);
-    // The scope joins the selectors of one turn of the event loop: each agent gets one request for all.
+    // The scope joins the selectors of one turn of the event loop: each agent is asked for all of them together.
     const none: Selected = { series: [] };
     const recent = request.maxt < boundaryMs ? none : scope.select({ ...request, mint: boundaryMs });
     const [old, { series: late, warnings: told = [] }] = await Promise.all([this.#old([readQuery(request)]), recent]);

@@ -241,16 +241,16 @@ export class QueryRunner {
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
     return this.#within(request, async (running) => {
-      const { signal, remainingMs, limits } = running;
+      const { remainingMs, limits } = running;
       // No long-term store has the data that the agents are asked for here.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
       const rest = { warnings: [], infos: [], departed, pushdown };
       if (asker === undefined) return { ...rest, result: [], lost: withDeparted(new Map(), departed) };
-      const { agentTimeoutMs } = limits;
-      const time = { clock, agentTimeoutMs, signal, remainingMs };
-      const options = { agents: directory.agents(), asker, memory: running.openMemory(), ...time };
-      const { answers, lost } = await askAgents(question, options, read);
+      const time = { clock, agentTimeoutMs: limits.agentTimeoutMs, remainingMs };
+      const { answers, lost } = await running.within((signal, memory) =>
+        askAgents(question, { agents: directory.agents(), asker, memory, signal, ...time }, read),
+      );
       return { ...rest, result: answers, lost: withDeparted(lost, departed) };
     });
   }

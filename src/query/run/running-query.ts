@@ -91,9 +91,18 @@ export class RunningQuery {
     return this.#options.deadline - this.#options.runner.clock.monotonic();
   }
 
-  /** Memory of a result that is made without `evaluate`. */
-  openMemory(): MemoryPart {
-    return this.#options.lease.part();
+  /**
+   * Runs work that makes the result without `evaluate`, with memory of its own. What it still has in flight when it ends
+   * is aborted.
+   */
+  async within<T>(work: (signal: AbortSignal, memory: MemoryPart) => Promise<T>): Promise<T> {
+    const over = new LinkedAbort(this.signal);
+    try {
+      return await work(over.signal, this.#options.lease.part());
+    } finally {
+      over.release();
+      over.abort(ended);
+    }
   }
 
   /**

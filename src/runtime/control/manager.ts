@@ -46,9 +46,9 @@ export interface ManagerOptions {
  * Flow of `run`: the caches fill, while the runnables with `beforeCaches` run already → the runnables of every replica
  * start → leadership → controllers and the leader's runnables start → the signal aborts → controllers drain → the
  * leader's runnables end → the lease is released → all other runnables end. It resolves when everything has ended.
- * Guarantees: no controller starts before every cache that was requested until then is filled, except the cache of a
- * kind that the server does not know; a controller that is added after `run` was called waits for them as long as it
- * takes; no reconcile goes on after the lease is lost; `run` never exits the process.
+ * Guarantees: a controller starts only when every cache is filled that had been requested when `run` was called or, for
+ * a controller that is added later, when it was added, except the cache of a kind that the server does not know; such a
+ * later controller waits as long as it takes; no reconcile goes on after the lease is lost; `run` never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */

@@ -35,8 +35,8 @@ export interface ReadRequest {
 }
 
 /**
- * The most of one request. A query server sends a query's selectors in one request, three for each when the caller may
- * see some namespaces only; this is more than its own limits allow to come of that.
+ * Limits of one request. A query server needs at most 150 queries and 6,300 matchers: its own limits are 50 selectors and
+ * 2,000 matchers, and for a caller who may see some namespaces only it sends each selector as three.
  */
 const limits = { queries: 1_000, matchers: 10_000 } as const;
 
@@ -59,12 +59,13 @@ const [matcherBytes, hintBytes, queryBytes] = [24, 8, 128];
  */
 export function splitQueries(queries: readonly ReadQuery[], maxBytes = maxReadRequestBytes): ReadQuery[][] {
   const requests: ReadQuery[][] = [];
-  let left = -1;
+  let left = 0;
   for (const query of queries) {
-    left -= bytesOfQuery(query);
+    const bytes = bytesOfQuery(query);
+    left -= bytes;
     if (left < 0) {
       requests.push([]);
-      left = maxBytes - bytesOfQuery(query);
+      left = maxBytes - bytes;
     }
     requests.at(-1)!.push(query);
   }

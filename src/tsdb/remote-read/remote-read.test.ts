@@ -263,12 +263,16 @@ describe('the server', () => {
     ],
   ])('refuses too many %s with 400, and reads nothing', async (_, queries, reason) => {
     const select = jest.spyOn(store, 'select');
-    for (const accepted of [0, 1]) {
-      const response = await ask({ queries, accepted: [accepted] });
-      const start = (await text(response)).slice(0, 100);
-      expect([response.status, start]).toEqual([400, `read request is too large: ${reason}\n`]);
+    try {
+      for (const accepted of [0, 1]) {
+        const response = await ask({ queries, accepted: [accepted] });
+        const start = (await text(response)).slice(0, 100);
+        expect([response.status, start]).toEqual([400, `read request is too large: ${reason}\n`]);
+      }
+      expect(select.mock.calls.length).toBe(0);
+    } finally {
+      select.mockRestore();
     }
-    expect(select.mock.calls.length).toBe(0);
   });
 
   test('a regular expression in every matcher of a request is compiled once', async () => {

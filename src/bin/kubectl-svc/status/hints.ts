@@ -20,7 +20,7 @@ export const ways: Readonly<Record<string, string>> = {
   UnsafeSelector: 'take the characters out of the value that the message names',
   NamespaceNotAllowed: 'ask the platform team: monitorNamespaces or limits.maxMonitorsPerNamespace of the policy',
   ExtraConfigNotAllowed: 'remove instrument.extraConfig, or run the operator with --allow-extra-config=true',
-  TooManyPolicies: 'make one policy, with a wider namespaceSelector, of several with equal rules; or delete one',
+  TooManyPolicies: 'merge policies with equal rules into one with a wider namespaceSelector, or delete a policy',
   SecretNotFound: 'create the Secret and the key that the message names',
   RollingOut: 'wait; kubectl svc status nodes shows who is behind',
   RestartsLimited: 'wait until the time in the message: the edits of the namespace come with the next restart',

@@ -10,7 +10,7 @@ import { parseBytes } from '../bytes.ts';
 import { headerFault } from '../headers.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
-import { byAge, comparePolicies, objectPath } from '../select/precedence.ts';
+import { byAge, comparePolicies } from '../select/precedence.ts';
 import { matchesSelector } from '../select/selector.ts';
 import type { PolicyInForce } from '../settings.ts';
 import type { CompileEnvironment, Finding, NamedLabels } from '../types.ts';
@@ -131,8 +131,8 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
 }
 
 /**
- * The finding of a check. A check that throws finds a fault of this one object: no schema holds for a last accepted
- * spec, nor for an object from before the schema had a rule, and other objects must not depend on it.
+ * The finding of a check. A check that throws counts as a fault of this object, so that it does not stop the compile of
+ * the others. The API server does not check a last accepted spec, nor an object that was stored before a rule was added.
  */
 function findingBy(check: () => Finding | null): Finding | null {
   try {
@@ -160,8 +160,3 @@ function namespaceFault(
 
 /** Monitors per namespace unless a policy sets another number. */
 const builtinMaxMonitors = 20;
-
-/** The name of an object in generations and conflicts, such as `TrafficMonitor/shop/m`. */
-export function objectRef(object: TrafficMonitor | ClusterTrafficPolicy): string {
-  return `${object.kind}/${objectPath(object.metadata)}`;
-}

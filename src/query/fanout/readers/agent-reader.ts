@@ -49,7 +49,7 @@ export type AgentReader = (
 export function createAgentReader(way: AgentWay): AgentReader {
   const readOne: AgentReader = async (agent, queries, options) => {
     const { budget, onForeign, turns: own = turns } = options;
-    // The requests of all agents are encoded in the same turn otherwise, and each may have two MiB.
+    // Without this, the requests to all agents, up to 2 MiB each, would be encoded in one turn of the event loop.
     if (own.due()) await own.next();
     const collector = new SeriesCollector(agent.node, queries.length, budget);
     const call = { path: remoteReadPath, ...buildStreamedRead(queries), maxBytes: maxAnswerBytes };

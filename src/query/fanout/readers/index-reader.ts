@@ -1,4 +1,5 @@
 import { nodeLabel } from '../../../api/labels.ts';
+import { turns } from '../../../base/turns/turns.ts';
 import { readFrames } from '../../../base/wire/frames.ts';
 import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsStreamResponse } from '../../../net/tls-client.ts';
@@ -56,20 +57,31 @@ export type IndexReader = (
   options: IndexReadOptions,
 ) => Promise<IndexReading>;
 
+/** Characters of the names and values of all matchers, which a request has at least. */
+function textLength({ sets }: IndexQuestion): number {
+  let length = 0;
+  for (const set of sets) for (const { name, value } of set) length += name.length + value.length;
+  return length;
+}
+
 /**
  * Sends requests for lists to agents over mutual TLS.
  * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
- * version, or not of this size; QueryError `execution` when the budget is spent; the signal's reason when the request itself has ended.
+ * version, or not of this size; QueryError `execution` when the budget is spent; the signal's reason when the request
+ * itself has ended.
  */
 export function createIndexReader(way: AgentWay): IndexReader {
   return async (agent, question, options) => {
     const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(options.deadlineMs)) };
-    const body = encodeIndexRequest({ ...question, ...limits });
-    if (Buffer.byteLength(body) > maxRequestBytes)
-      throw new StepDown(`the selectors have more than ${maxRequestBytes} bytes`);
+    const { budget, pool, turns: own = turns } = options;
+    const isTooLong = (): StepDown => new StepDown(`the selectors have more than ${maxRequestBytes} bytes`);
     if (question.sets.some((set) => set.length > maxSetMatchers))
       throw new StepDown(`a selector has more than ${maxSetMatchers} matchers`);
-    const { budget, pool } = options;
+    if (textLength(question) > maxRequestBytes) throw isTooLong();
+    // Without this, the requests to all agents would be encoded in one turn of the event loop.
+    if (own.due()) await own.next();
+    const body = encodeIndexRequest({ ...question, ...limits });
+    if (Buffer.byteLength(body) > maxRequestBytes) throw isTooLong();
     const hold = (bytes: number): void => {
       takeMemory(budget.memory, bytes);
       takeSamples(budget, bytes / 8, tooLong);

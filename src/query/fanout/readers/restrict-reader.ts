@@ -84,7 +84,7 @@ async function restricted<T extends { readonly labels: Labels }>(
   });
 }
 
-/** Disjoint selectors whose union is the given one within the visible ones. */
+/** Selectors without common series that together select what `matchers` selects among the visible series. */
 function restrictedSets(matchers: readonly Matcher[], visible: readonly Matcher[][]): Matcher[][] {
   return visible.map((own) => [...matchers, ...own]);
 }
