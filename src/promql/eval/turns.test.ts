@@ -48,3 +48,34 @@ test.each([
   await expect(cancelled).rejects.toMatchObject({ errorType: 'canceled' });
   expect(seen).toBe(all);
 });
+
+describe('info() about one series at very many steps yields to other work', () => {
+  const count = 20_000;
+  const one = new MemorySource();
+  const everyOther = (from: number, to = count) =>
+    Array.from({ length: (to - from) / 2 }, (_, n) => ({ time: from + 2 * n, value: 1 }));
+  one.load(parseMetric('steady{job="j",instance="a"}'), [{ time: 0, value: 1 }]);
+  one.load(parseMetric('changing{job="j",instance="b"}'), [{ time: 0, value: 1 }]);
+  one.load(parseMetric('target_info{job="j",instance="b",of="0"}'), everyOther(0));
+  one.load(parseMetric('target_info{job="j",instance="b",of="1"}'), everyOther(1, count + 1));
+
+  /** How many turns are given while a query over steps of a millisecond runs. */
+  async function turnsOf(query: string, steps: number): Promise<number> {
+    let turns = 0;
+    const next = async (): Promise<void> => void turns++;
+    const engine = new Engine({ experimentalFunctions: true, turns: { due: () => true, next } });
+    await engine.range(query, 0, steps - 1, 1, { source: one });
+    return turns;
+  }
+
+  test('where its labels stay the same', async () => {
+    const steps = 10 * count;
+    const selecting = await turnsOf('steady', steps);
+    expect((await turnsOf('info(steady)', steps)) - selecting).toBeGreaterThanOrEqual(steps / 20_000);
+  });
+
+  test('where its labels change at each step', async () => {
+    const selecting = await turnsOf('changing', count);
+    expect((await turnsOf('info(changing)', count)) - selecting).toBeGreaterThanOrEqual(count / 200);
+  });
+});

@@ -63,6 +63,11 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     name: 'the most steps, their changes',
     query: 'changes(load{pod="pod-1"}[249s:1ms]) + resets(load{pod="pod-1"}[249s:1ms])',
   },
+  { name: 'the most steps, with information', query: 'count_over_time(info(load{pod="pod-1"})[249s:1ms])' },
+  {
+    name: 'the most steps, information about itself',
+    query: 'count_over_time(info(load{pod="pod-1"}, {__name__="load"})[249s:1ms])',
+  },
   { name: 'the most steps, smoothed', query: 'double_exponential_smoothing(load{pod="pod-1"}[249s:1ms], 0.5, 0.5)' },
   {
     name: 'the most steps, as labels',

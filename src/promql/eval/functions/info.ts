@@ -26,9 +26,6 @@ import type { Pacing } from '../../../base/turns/turns.ts';
 /** The labels that match a series with its info series. */
 const identifying = ['instance', 'job'] as const;
 
-/** Combining the labels of a step costs as much as reading this many samples. */
-const stepWork = 100;
-
 const targetInfo: Matcher = { type: '=', name: '__name__', value: 'target_info' };
 
 /** info(v, {…}): adds to each series of v the data labels of the info metrics with the same `instance` and `job`. */
@@ -54,9 +51,9 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
     if (budget.spend(keyWork + frame.count)) await budget.turn();
   }
   for (const column of columns) {
-    if (plain.has(column)) enricher.enrich(column);
+    if (plain.has(column)) await enricher.enrich(column);
     else enricher.keep(column);
-    if (budget.spend(stepWork * frame.count)) await budget.turn();
+    if (budget.spend(keyWork + frame.count)) await budget.turn();
   }
   const enriched = enricher.finish();
   await holdColumns(budget, enriched);
@@ -131,6 +128,13 @@ async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promi
 
 const signature = (labels: Labels): string => identifying.map((name) => labelValue(labels, name)).join('\x00');
 
+/** A series of the result. */
+interface Output {
+  readonly builder: ColumnBuilder;
+  readonly labels: Labels;
+  readonly dropName: boolean;
+}
+
 /** Combines base series with info series step by step; output series are distinguished by their labels. */
 class Enricher {
   readonly #budget: Budget;
@@ -139,7 +143,7 @@ class Enricher {
   readonly #required: readonly CompiledMatcher[];
   /** Values of the identifying labels → info metric → the info series that is visible at each step. */
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
-  readonly #out = new Map<string, { builder: ColumnBuilder; labels: Labels; dropName: boolean }>();
+  readonly #out = new Map<string, Output>();
 
   constructor(budget: Budget, dataMatchers: readonly Matcher[], frame: Frame) {
     this.#budget = budget;
@@ -156,19 +160,30 @@ class Enricher {
 
   /** Copies a base series that is itself an info series to the output, unchanged. */
   keep(column: Column): void {
-    for (let step = 0; step < this.#frame.count; step++) this.#put(column, step, column.labels);
-  }
-
-  enrich(column: Column): void {
-    const chosen = [...(this.#chosen.get(signature(column.labels))?.values() ?? [])];
-    const known = new Map<string, Labels | null>();
+    let out: Output | null = null;
     for (let step = 0; step < this.#frame.count; step++) {
       if (column.kinds[step] === absent) continue;
-      const infos = chosen.flatMap((steps) => steps[step] ?? []);
-      const key = infos.map(({ raw }) => labelsKey(raw.labels)).join('\x01');
-      let labels = known.get(key);
-      if (labels === undefined) known.set(key, (labels = this.#enriched(column.labels, infos)));
-      if (labels !== null) this.#put(column, step, labels);
+      out ??= this.#outputOf(column, column.labels);
+      put(column, step, out);
+    }
+  }
+
+  /** Adds labels to a base series. Its output is looked up only where its info series change. */
+  async enrich(column: Column): Promise<void> {
+    const chosen = [...(this.#chosen.get(signature(column.labels))?.values() ?? [])];
+    const known = new Map<string, Output | null>();
+    let infos: (InfoSeries | null)[] | null = null;
+    let out: Output | null = null;
+    for (let step = 0; step < this.#frame.count; step++) {
+      if (column.kinds[step] === absent) continue;
+      let work = 1 + chosen.length;
+      if (infos === null || !infos.every((info, i) => info === chosen[i]![step])) {
+        infos = chosen.map((steps) => steps[step]!);
+        out = this.#enrichedOutput(column, infos, known);
+        work *= keyWork;
+      }
+      if (out !== null) put(column, step, out);
+      if (this.#budget.spend(work)) await this.#budget.turn();
     }
   }
 
@@ -198,6 +213,25 @@ class Enricher {
     });
   }
 
+  /**
+   * The output for the steps of a base series with these info series; null when they are left out. `known` has those
+   * that were found before.
+   */
+  #enrichedOutput(
+    column: Column,
+    shown: readonly (InfoSeries | null)[],
+    known: Map<string, Output | null>,
+  ): Output | null {
+    const infos = shown.filter((info) => info !== null);
+    const key = infos.map(({ raw }) => labelsKey(raw.labels)).join('\x01');
+    let out = known.get(key);
+    if (out === undefined) {
+      const labels = this.#enriched(column.labels, infos);
+      known.set(key, (out = labels === null ? null : this.#outputOf(column, labels)));
+    }
+    return out;
+  }
+
   /** The labels plus the wanted data labels; null when the series is to be left out. */
   #enriched(base: Labels, infos: readonly InfoSeries[]): Labels | null {
     if (infos.length === 0 && this.#required.length > 0) return null;
@@ -215,16 +249,19 @@ class Enricher {
     return labels;
   }
 
-  #put(column: Column, step: number, labels: Labels): void {
-    if (column.kinds[step] === absent) return;
+  #outputOf({ dropName }: Column, labels: Labels): Output {
     const key = labelsKey(labels);
     let out = this.#out.get(key);
     if (out === undefined) {
       this.#budget.hold(leastWeight(1, this.#frame.count));
-      out = { builder: new ColumnBuilder(this.#frame.count), labels, dropName: column.dropName };
-      this.#out.set(key, out);
+      this.#out.set(key, (out = { builder: new ColumnBuilder(this.#frame.count), labels, dropName }));
     }
-    if (out.builder.kinds[step] !== absent) throw sameLabelset();
-    out.builder.copy(step, column);
+    return out;
   }
+}
+
+/** Copies a step of a base series that is not empty. Errors: `execution` when the output has a sample there. */
+function put(column: Column, step: number, { builder }: Output): void {
+  if (builder.kinds[step] !== absent) throw sameLabelset();
+  builder.copy(step, column);
 }
