@@ -78,6 +78,21 @@ describe('the memory that a query reports', () => {
     expect(quantiles).toBe(await peakBytes('histogram_quantile(0.5, h)', deferred(0)));
   });
 
+  test('counts which samples of info series are shown at each step, until the result of info() is counted', async () => {
+    const metrics = 50;
+    const informed = new MemorySource();
+    for (const name of ['b', ...Array.from({ length: metrics }, (_, i) => `m${i}`)]) {
+      informed.load(parseMetric(`${name}{job="j",instance="i"}`), [{ time: 0, value: 1 }]);
+    }
+    const peak = async (query: string): Promise<number> => peakBytes(query, informed);
+    const [index, reference] = [4, 8];
+    const working = metrics * steps * (index + reference);
+    const [without, all] = [await peak('info(b)'), await peak('info(b, {__name__=~"m.+"})')];
+    expect(all - without).toBeGreaterThanOrEqual(working);
+    const chained = await peak(`info(${'info('.repeat(3)}b${', {__name__=~"m.+"})'.repeat(3)}, {__name__=~"m.+"})`);
+    expect(chained - all).toBeLessThan(working);
+  });
+
   test('counts the buckets of native histograms', async () => {
     const floats = await peakBytes('x', deferred(0));
     const shown = samples + 4;

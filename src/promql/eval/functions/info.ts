@@ -4,7 +4,7 @@ import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../l
 import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts';
 import type { CallExpr } from '../../parser/ast.ts';
 import type { Labels, Matcher } from '../../types.ts';
-import type { Budget } from '../budget.ts';
+import { sampleBytes, type Budget } from '../budget.ts';
 import {
   ColumnBuilder,
   absent,
@@ -14,6 +14,7 @@ import {
   leastWeight,
   releaseColumns,
   sameLabelset,
+  scalarWeight,
   type Column,
 } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
@@ -56,6 +57,7 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
     if (budget.spend(keyWork + frame.count)) await budget.turn();
   }
   const enriched = enricher.finish();
+  budget.release(infos.length * shownWeight(frame.count));
   await holdColumns(budget, enriched);
   await releaseColumns(budget, base.columns);
   return enriched;
@@ -79,6 +81,10 @@ interface InfoSeries {
   readonly shown: Int32Array;
 }
 
+/** Memory of `shown`, in units of one float sample. */
+const shownWeight = (steps: number): number => Math.ceil((steps * Int32Array.BYTES_PER_ELEMENT) / sampleBytes);
+
+/** The info series of the columns. The memory of their `shown` is charged to the budget. */
 async function readInfos(
   context: EvalContext,
   call: CallExpr,
@@ -95,6 +101,7 @@ async function readInfos(
   for (const set of await identifyingSets(context.budget, columns)) {
     const found = await context.select({ matchers: [...set, ...matchers], mint, maxt, hints });
     for (const raw of found) {
+      context.budget.hold(shownWeight(frame.count));
       const shown = lookBack(raw, timing, frame, lookback);
       if (shown.some((index) => index >= 0 && (raw.histograms?.[index] ?? null) !== null)) {
         throw executionError(`this should be an info metric, with float samples: ${labelsText(raw.labels)}`);
@@ -144,6 +151,8 @@ class Enricher {
   /** Values of the identifying labels → info metric → the info series that is visible at each step. */
   readonly #chosen = new Map<string, Map<string, (InfoSeries | null)[]>>();
   readonly #out = new Map<string, Output>();
+  /** Memory of the lists in `#chosen`, in units of one float sample. */
+  #chosenWeight = 0;
 
   constructor(budget: Budget, dataMatchers: readonly Matcher[], frame: Frame) {
     this.#budget = budget;
@@ -152,9 +161,9 @@ class Enricher {
     this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
   }
 
-  /** Returns the columns. Their memory is no longer charged to the budget. */
+  /** Returns the columns. Their memory, and that used to find them, is no longer charged to the budget. */
   finish(): Column[] {
-    this.#budget.release(leastWeight(this.#out.size, this.#frame.count));
+    this.#budget.release(leastWeight(this.#out.size, this.#frame.count) + this.#chosenWeight);
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
   }
 
@@ -196,7 +205,7 @@ class Enricher {
     const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();
     this.#chosen.set(signature(labels), bySignature);
     const name = metricName(labels);
-    const steps = bySignature.get(name) ?? new Array<InfoSeries | null>(this.#frame.count).fill(null);
+    const steps = bySignature.get(name) ?? this.#emptySteps();
     bySignature.set(name, steps);
     info.shown.forEach((index, step) => {
       if (index < 0) return;
@@ -230,6 +239,14 @@ class Enricher {
       known.set(key, (out = labels === null ? null : this.#outputOf(column, labels)));
     }
     return out;
+  }
+
+  /** A list with a reference for each step, which takes as much memory as a number. */
+  #emptySteps(): (InfoSeries | null)[] {
+    const weight = scalarWeight(this.#frame.count);
+    this.#budget.hold(weight);
+    this.#chosenWeight += weight;
+    return new Array<InfoSeries | null>(this.#frame.count).fill(null);
   }
 
   /** The labels plus the wanted data labels; null when the series is to be left out. */
