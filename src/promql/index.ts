@@ -23,7 +23,7 @@ export { QueryError, ParseError } from './errors.ts';
 export { parse, parseSelector } from './parser/parser.ts';
 export { TextLimits } from './parser/text-limits.ts';
 export { bucketQuantile } from './eval/functions/classic-histogram.ts';
-export { print, printMatcher } from './parser/printer.ts';
+export { print, printInOrder, printMatcher } from './parser/printer.ts';
 export { selectorsOf, withMatchers } from './parser/with-matchers.ts';
 export { typeOf, type Expr } from './parser/ast.ts';
 export { functionTable } from './parser/functions.ts';

@@ -3,9 +3,26 @@ import type { AtModifier, Duration, DurationExpr, Expr, VectorMatching, VectorSe
 import { parameterAggregators } from './ast.ts';
 import { formatDurationLiteral } from './durations.ts';
 import { isPlainLabelName, isPlainMetricName, quote } from './strings.ts';
+import { mapMatchers } from './with-matchers.ts';
 
-/** The query as one line in canonical form (`format_query`); parsing it again gives the same tree. */
+/**
+ * The query as one line in canonical form (`format_query`). Matchers are sorted, as in Prometheus; parsing the text gives
+ * the same tree except for their order.
+ */
 export function print(expr: Expr): string {
+  return printInOrder(mapMatchers(expr, inTextOrder));
+}
+
+function inTextOrder(matchers: readonly Matcher[]): Matcher[] {
+  const texts = matchers.map((matcher) => ({ matcher, text: printMatcher(matcher) }));
+  return texts.sort((a, b) => (a.text < b.text ? -1 : a.text > b.text ? 1 : 0)).map(({ matcher }) => matcher);
+}
+
+/**
+ * As `print`, but with the matchers in their order, on which the labels of `absent` depend: parsing the text gives the
+ * same tree.
+ */
+export function printInOrder(expr: Expr): string {
   switch (expr.kind) {
     case 'number':
       return printNumber(expr.value, expr.isDuration);
@@ -14,7 +31,7 @@ export function print(expr: Expr): string {
     case 'paren':
       return `(${printAlone(expr.expr)})`;
     case 'unary':
-      return `${expr.op}${print(expr.expr)}`;
+      return `${expr.op}${printInOrder(expr.expr)}`;
     case 'vector':
       return `${printSelector(expr)}${printAt(expr.at)}${printExtension(expr)}${printOffset(expr.offset)}`;
     case 'matrix': {
@@ -25,7 +42,7 @@ export function print(expr: Expr): string {
     }
     case 'subquery': {
       const step = expr.step === null ? '' : printDuration(expr.step);
-      return `${print(expr.expr)}[${printDuration(expr.range)}:${step}]${printAt(expr.at)}${printOffset(expr.offset)}`;
+      return `${printInOrder(expr.expr)}[${printDuration(expr.range)}:${step}]${printAt(expr.at)}${printOffset(expr.offset)}`;
     }
     case 'call':
       return `${expr.func.name}(${expr.args.map(printAlone).join(', ')})`;
@@ -36,18 +53,18 @@ export function print(expr: Expr): string {
           ? ` by (${printLabels(expr.grouping)}) `
           : '';
       const param = parameterAggregators.has(expr.op) ? `${printAlone(expr.param!)}, ` : '';
-      return `${expr.op}${grouping}(${param}${print(expr.expr)})`;
+      return `${expr.op}${grouping}(${param}${printInOrder(expr.expr)})`;
     }
     case 'binary': {
       const bool = expr.returnBool ? ' bool' : '';
-      return `${print(expr.left)} ${expr.op}${bool}${printMatching(expr.matching)} ${print(expr.right)}`;
+      return `${printInOrder(expr.left)} ${expr.op}${bool}${printMatching(expr.matching)} ${printInOrder(expr.right)}`;
     }
   }
 }
 
 /** Infinity is printed with its sign when no operator binds to it, as in Prometheus. */
 function printAlone(expr: Expr): string {
-  return expr.kind === 'number' && expr.value === Infinity && !expr.isDuration ? '+Inf' : print(expr);
+  return expr.kind === 'number' && expr.value === Infinity && !expr.isDuration ? '+Inf' : printInOrder(expr);
 }
 
 /** A float as Go's 'f' format prints it: shortest digits, never an exponent. */
@@ -85,8 +102,7 @@ export function printMatcher({ name, type, value }: Matcher): string {
 function printSelector(selector: VectorSelector): string {
   const shown = selector.matchers
     .filter((m) => !(m.name === '__name__' && m.type === '=' && m.value === selector.name && m.value !== ''))
-    .map(printMatcher)
-    .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+    .map(printMatcher);
   const name = selector.name === '' || isPlainMetricName(selector.name) ? selector.name : quote(selector.name);
   return shown.length === 0 && selector.name !== '' ? name : `${name}{${shown.join(',')}}`;
 }

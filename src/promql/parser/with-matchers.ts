@@ -3,12 +3,17 @@ import { childrenOf, type Expr } from './ast.ts';
 
 /** The expression with these matchers added to each of its selectors, so that no part of it reads other series. */
 export function withMatchers(expr: Expr, added: readonly Matcher[]): Expr {
-  const inner = (one: Expr): Expr => withMatchers(one, added);
+  return mapMatchers(expr, (matchers) => [...added, ...matchers]);
+}
+
+/** The expression with the matchers of each of its selectors changed. */
+export function mapMatchers(expr: Expr, change: (matchers: readonly Matcher[]) => readonly Matcher[]): Expr {
+  const inner = (one: Expr): Expr => mapMatchers(one, change);
   switch (expr.kind) {
     case 'vector':
-      return { ...expr, matchers: [...added, ...expr.matchers] };
+      return { ...expr, matchers: change(expr.matchers) };
     case 'matrix':
-      return { ...expr, selector: { ...expr.selector, matchers: [...added, ...expr.selector.matchers] } };
+      return { ...expr, selector: { ...expr.selector, matchers: change(expr.selector.matchers) } };
     case 'subquery':
     case 'paren':
     case 'unary':

@@ -92,4 +92,15 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
     expect(wholes > 60).toBe(pin !== 'n7');
     expect(split.ran.some(({ kind }) => kind === 'agg')).toBe(pin === 'n7');
   });
+
+  test.each([
+    'absent(x{job=~"a.*",job="api"})',
+    'absent(x{job="a",job!="b"})',
+    'absent_over_time(x{job=~"a.*",job="api"}[5m])',
+    'absent(x{job!="b",job="a"}) or absent(x{job="a",job!="b"})',
+  ])('where the labels of an absent result depend on the order of its matchers: %s', async (query) => {
+    const split = world(1, 1, true);
+    expect(await bothWays(new Engine(features), split, query)).toBe(true);
+    expect(split.ran.map(({ kind }) => kind)).toContain('whole');
+  });
 });

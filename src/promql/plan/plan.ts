@@ -1,7 +1,7 @@
 import { isFoldOperator } from '../eval/aggregate/group-rows.ts';
 import { keepsOrder } from '../eval/order.ts';
 import { type AggregateExpr, childrenOf, type Expr, typeOf, unwrapParens } from '../parser/ast.ts';
-import { print } from '../parser/printer.ts';
+import { printInOrder } from '../parser/printer.ts';
 import type { FragmentRequest } from './fragment.ts';
 import { type Locality, localityOf } from './locality.ts';
 import { parseFragment } from './parse-fragment.ts';
@@ -193,9 +193,9 @@ function aggregateFragment(node: AggregateExpr, of: (expr: Expr) => Locality, re
   return { kind: 'agg', expr, op, grouping, without, param: literal, node, reasons: rules };
 }
 
-/** The canonical text of a subtree; null when parsing it would not give the same tree again. */
+/** The text of a subtree; null when parsing it would not give the same tree again. */
 function textOf(node: Expr): string | null {
-  const text = print(node);
+  const text = printInOrder(node);
   try {
     return sameShape(node, parseFragment(text)) ? text : null;
   } catch {
@@ -203,7 +203,7 @@ function textOf(node: Expr): string | null {
   }
 }
 
-/** True when two trees, or parts of them, differ only in positions and in the order of matchers. */
+/** True when two trees, or parts of them, differ only in positions. */
 function sameShape(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return Object.is(a, b);
@@ -211,16 +211,7 @@ function sameShape(a: unknown, b: unknown): boolean {
   const [x, y] = [a as Record<string, unknown>, b as Record<string, unknown>];
   const keys = Object.keys(x);
   if (keys.length !== Object.keys(y).length) return false;
-  return keys.every((key) => {
-    if (key === 'start' || key === 'end') return key in y;
-    // The printer sorts matchers; their order has no meaning.
-    if (key === 'matchers') return sameShape(inTextOrder(x[key]), inTextOrder(y[key]));
-    return sameShape(x[key], y[key]);
-  });
-}
-
-function inTextOrder(matchers: unknown): string[] {
-  return (matchers as object[]).map((matcher) => JSON.stringify(matcher)).sort();
+  return keys.every((key) => (key === 'start' || key === 'end' ? key in y : sameShape(x[key], y[key])));
 }
 
 /**

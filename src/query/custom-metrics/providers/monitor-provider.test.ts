@@ -24,6 +24,12 @@ test('each selector of an expression reads only series of the namespace of its m
   expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
 });
 
+test('the matchers of an expression keep their order, on which the labels of absent() depend', () => {
+  const expr = 'absent(a{job=~"x.*",job="x"})';
+  const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
+  expect(provider.find(ask)!.value).toBe('absent(a{k8s_namespace_name="shop",job=~"x.*",job="x"})');
+});
+
 test('if two monitors declare the same metric for a kind, the one of higher priority counts', () => {
   const declared = declaredMetrics([
     monitor('weak', { ...rps, window: '5m' }),

@@ -2,7 +2,7 @@ import { namespaceLabel } from '../../../api/labels.ts';
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { compareMonitors } from '../../../capture/index.ts';
-import { judgeMetric, parse, print, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
+import { judgeMetric, parse, printInOrder, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
@@ -97,7 +97,7 @@ function exprQuery(
 ): MetricQuery {
   const own: Matcher = { type: '=', name: namespaceLabel, value: namespace };
   const expr = withMatchers(parse(metric.expr ?? ''), [own, ...matchers]);
-  const text = print(expr);
+  const text = printInOrder(expr);
   return {
     value: typeOf(expr) === 'scalar' ? `vector(${text})` : text,
     samples: sampleSelectors(expr),
