@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MemoryPool, type Memory } from '../../base/memory-pool.ts';
-import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../tsdb/index.ts';
+import { parseSelector } from '../../promql/index.ts';
+import {
+  buildStreamedRead,
+  createRemoteReadHandler,
+  encodePoints,
+  labelsFromObject,
+  type ReadQuery,
+} from '../../tsdb/index.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { LoopWatch } from '../../testing/loop-watch.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
@@ -83,6 +90,46 @@ test('each request carries the tenant and the current token of the file', async 
   expect(await store.read(queries, read())).toEqual([[]]);
   expect(seen).toEqual(['first', 'second'].map((token) => ['team-a', `Bearer ${token}`, '/api/v1/query', 'POST']));
   rmSync(dir, { recursive: true });
+});
+
+type Matchers = ReadQuery['matchers'];
+const anyName = '__name__!=""';
+test.each<[title: string, matchers: Matchers, selector: string]>([
+  ['without matchers', [], `{${anyName}}`],
+  [
+    'whose matchers all match the empty value',
+    [
+      { type: '=', name: 'pod', value: '' },
+      { type: '=~', name: 'job', value: '.*' },
+    ],
+    `{pod="",job=~".*",${anyName}}`,
+  ],
+  ['with a matcher that refuses the empty value', [{ type: '!=', name: 'pod', value: '' }], '{pod!=""}'],
+])('a store is asked for a selector that it does not refuse: for one %s', async (_, matchers, selector) => {
+  const asked: unknown[] = [];
+  const store = await storeOver((req, res) => {
+    void (async () => {
+      const parts: Buffer[] = [];
+      for await (const part of req) parts.push(part as Buffer);
+      const form = new URLSearchParams(Buffer.concat(parts).toString());
+      const text = form.get('match[]') ?? form.get('query')!.replace(/\[\w+\]$/, '');
+      asked.push([req.url, text]);
+      // As in Prometheus, whose parser refuses a selector that matches the empty value.
+      try {
+        parseSelector(text);
+      } catch (error) {
+        return void res.writeHead(400).end(JSON.stringify({ status: 'error', error: (error as Error).message }));
+      }
+      const result = [{ __name__: 'x' }];
+      const data = req.url === '/api/v1/series' ? result : { resultType: 'matrix', result: [] };
+      res.end(JSON.stringify({ status: 'success', data }));
+    })();
+  }, {});
+  const span = { startMs: end - 60_000, endMs: end, matchers };
+  const listed = await store.read([{ ...span, hints: { func: 'series' } }], read());
+  expect(listed.map((all) => all.map(({ labels }) => labels))).toEqual([[[['__name__', 'x']]]]);
+  expect(await store.read([{ ...span, hints: {} }], read())).toEqual([[]]);
+  expect(asked).toEqual(['series', 'query'].map((path) => [`/api/v1/${path}`, selector]));
 });
 
 test('samples beyond the query’s budget fail the query, not the store', async () => {

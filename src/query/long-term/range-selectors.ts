@@ -1,3 +1,4 @@
+import { compileMatcher, type Matcher } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { selectorText } from '../custom-metrics/providers/selectors.ts';
 
@@ -13,10 +14,14 @@ const wholeOrNothing = {
   deny_partial_response: '1',
 };
 
+/** Stores refuse a selector that matches a series without labels. Each of their series has a name. */
+const anyName: Matcher = { type: '!=', name: '__name__', value: '' };
+
 /** The request for a selector's raw samples through the query API, or for the labels of its series alone. */
 export function rangeQuery({ matchers, startMs, endMs, hints }: ReadQuery): { path: string; form: string } {
   // Classic names are written without quotes, because Prometheus 2 does not accept quoted names.
-  const selector = selectorText('', matchers);
+  const isRefused = matchers.every((matcher) => compileMatcher(matcher).test(''));
+  const selector = selectorText('', isRefused ? [...matchers, anyName] : matchers);
   const seconds = (ms: number): string => (ms / 1000).toFixed(3);
   if (hints?.func === 'series') {
     const form = new URLSearchParams({
