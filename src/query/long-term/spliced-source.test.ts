@@ -54,8 +54,12 @@ function source(store: LongTermStore, recent: readonly string[], memory: Memory)
   return new SplicedSource({ scope, store, boundaryMs, clock: systemClock, signal, deadline });
 }
 
+/** As a real store, it takes memory for the samples that it reads. */
 const storeOf = (...names: string[]): LongTermStore => ({
-  read: async (queries) => queries.map(() => names.map(old)),
+  read: async (queries, { budget }) => {
+    budget.memory!.take(16 * samplesEach * names.length * queries.length);
+    return queries.map(() => names.map(old));
+  },
 });
 const ofSeries = (all: readonly (ReadSeries | { labels: ReadSeries['labels']; read: () => Samples })[]) =>
   all.map((one) => {
@@ -80,6 +84,24 @@ test('the agents’ series stay in chunks, whose size is charged; the store’s 
     const [chunk] = heldChunks(['other'], memory);
     expect(heldBytes).toBe(2 * chunk!.heldBytes + 16 * samplesEach);
     expect(pool.heldBytes).toBe(chunk!.heldBytes);
+  });
+  account.close();
+});
+
+test('a list keeps no memory of the store’s samples, which it does not need', async () => {
+  const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
+  const account = pool.open('user');
+  await account.run(signal, async ({ part }) => {
+    const lists = await source(storeOf('a', 'b'), [], part()).list({
+      kind: 'values',
+      label: '__name__',
+      sets: [[], []],
+      startMs: 0,
+      endMs: boundaryMs - 1,
+      limit: 0,
+    });
+    expect(lists.texts).toEqual(['a', 'b']);
+    expect(pool.heldBytes).toBe(0);
   });
   account.close();
 });

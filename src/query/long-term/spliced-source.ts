@@ -11,7 +11,7 @@ import { joinLists, listsOf, readQueries } from '../fanout/merge/list-labels.ts'
 import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope, Selected } from '../fanout/query-scope.ts';
-import { heldBytesOf } from '../fanout/merge/series-collector.ts';
+import { bytesOfSeries, heldBytesOf } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
@@ -76,6 +76,8 @@ export class SplicedSource implements SeriesSource {
       );
     }
     const { series } = await mergeDuplicates([...old[0]!, ...late], this.#pace());
+    // From here on the engine charges their memory to its own budget.
+    this.#giveBack(old);
     return { series, heldBytes: heldBytesOf(series), warnings };
   }
 
@@ -114,6 +116,7 @@ export class SplicedSource implements SeriesSource {
         old.flat().map(({ labels }) => labels),
         question,
       );
+    this.#giveBack(old ?? []);
     return joinLists(
       [recent, before].filter((lists) => lists !== undefined),
       question,
@@ -141,6 +144,11 @@ export class SplicedSource implements SeriesSource {
     return new Pace(this.#options.signal, this.#options.turns ?? turns);
   }
 
+  /** Gives back the memory of samples that the store's read has taken. */
+  #giveBack(read: readonly (readonly ReadSeries[])[]): void {
+    for (const one of read.flat()) this.memory?.give(bytesOfSeries(one));
+  }
+
   async #old(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {
     const { store, boundaryMs, clock, signal, deadline, scope } = this.#options;
     if (this.lostStore) return queries.map(() => []);
@@ -151,7 +159,10 @@ export class SplicedSource implements SeriesSource {
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
       // The read of another selector has lost the store in the meantime: the evaluation goes on without the store.
-      if (this.lostStore) return queries.map(() => []);
+      if (this.lostStore) {
+        this.#giveBack(result);
+        return queries.map(() => []);
+      }
       this.#answered = true;
       // A store may send whole chunks. Their samples at or after the boundary are dropped: the agents have those times.
       return result.map((series) => series.map((one) => before(one, boundaryMs)));
