@@ -1,4 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
+import { MemoryPool } from '../../base/memory-pool.ts';
 import { Engine } from '../../promql/index.ts';
 import type { QueryOptions, QueryResult, SelectRequest, Series } from '../../promql/index.ts';
 import { fixedDirectory } from '../../testing/query/fixed-directory.ts';
@@ -6,6 +7,7 @@ import { QueryRunner } from '../run/query-runner.ts';
 import type { RunnerOptions } from '../run/runner-options.ts';
 import type { AgentReader } from './readers/agent-reader.ts';
 import { AgentFailure } from './failure.ts';
+import { QueryScope } from './query-scope.ts';
 
 const request = { signal: new AbortController().signal, partialResponse: true };
 
@@ -69,6 +71,24 @@ test('a node that answers one part of a query and fails a later one is in no par
   expect(answer.result.value).toMatchObject({ value: '1 1' });
   expect(answer.missingNodes).toEqual(['b']);
   expect(asked).toEqual(['a', 'b', 'a', 'b', 'a', 'a']);
+});
+
+test('the samples of a selector are charged to the engine alone from the hand-over on, also those that are decoded', async () => {
+  const pool = new MemoryPool({ limitBytes: 1e6, freeBytes: 0 });
+  await pool.open('user').run(request.signal, async ({ part }) => {
+    const memory = part();
+    const reader: AgentReader = async (agent, queries) => {
+      memory.take(16 * queries.length);
+      return queries.map(() => [series(agent.node, 'up')]);
+    };
+    const scope = new QueryScope({
+      agents: ['a', 'b'].map((node) => ({ node, address: node, absence: undefined, nodeReady: true })),
+      ...{ reader, clock: systemClock, agentTimeoutMs: 5_000, deadline: systemClock.monotonic() + 10_000 },
+      ...{ signal: request.signal, maxSamples: 1e6, memory, lost: new Map() },
+    });
+    const { series: found, heldBytes } = await scope.select(selectByName('up'));
+    expect([found.length, heldBytes, pool.heldBytes]).toEqual([2, 0, 0]);
+  });
 });
 
 test('the deadline of an agent is one second if its node is not ready, and the agent timeout otherwise', async () => {

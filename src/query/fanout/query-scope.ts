@@ -1,6 +1,5 @@
 import type { Memory } from '../../base/memory-pool.ts';
 import { Pace, turns, type TurnTaking } from '../../base/turns/turns.ts';
-import { takeMemory } from '../../promql/index.ts';
 import type { IndexLists, SelectRequest, SelectResult, SeriesSource } from '../../promql/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
@@ -13,7 +12,7 @@ import type { LostNode } from './failure.ts';
 import { mergeDuplicates } from './merge/duplicates.ts';
 import { mergeSorted } from './merge/sorted.ts';
 import { NodeLedger } from './node-ledger.ts';
-import { heldBytesOf, sampleBytes, wholeSeries } from './merge/series-collector.ts';
+import { bytesOfAll, decodeAll, heldBytesOf } from './merge/series-collector.ts';
 import type { CollectedSeries, ReadSeries, SampleBudget } from './merge/series-collector.ts';
 
 /** The series of one selector, sorted. */
@@ -26,9 +25,6 @@ interface Waiting {
   readonly resolve: (result: Selected) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** Adding one series to the result costs as much as 50 samples. */
-const seriesWork = 50;
 
 export interface ScopeOptions extends ListDeps {
   readonly agents: readonly ExpectedAgent[];
@@ -101,16 +97,7 @@ export class QueryScope implements SeriesSource {
     const collected = await this.#collect(queries);
     const pace = new Pace(this.#options.signal);
     const results: ReadSeries[][] = [];
-    for (const all of collected) {
-      const whole: ReadSeries[] = [];
-      for (const one of all) {
-        const series = wholeSeries(one);
-        takeMemory(this.memory, sampleBytes * series.timestamps.length);
-        whole.push(series);
-        if (pace.spend(seriesWork + 2 * series.timestamps.length)) await pace.turn();
-      }
-      results.push(whole);
-    }
+    for (const all of collected) results.push(await decodeAll(all, this.memory, pace));
     return results;
   }
 
@@ -162,10 +149,9 @@ export class QueryScope implements SeriesSource {
       const found = await this.#collect(batch.map(({ query }) => query));
       for (const [i, { resolve }] of batch.entries()) {
         const series = found[i]!;
-        const heldBytes = heldBytesOf(series);
         // From here on the engine charges their memory to its own budget.
-        this.memory?.give(heldBytes);
-        resolve({ series, sorted: true, heldBytes, warnings: [...this.warnings] });
+        this.memory?.give(bytesOfAll(series));
+        resolve({ series, sorted: true, heldBytes: heldBytesOf(series), warnings: [...this.warnings] });
       }
     } catch (error) {
       for (const { reject } of batch) reject(error);

@@ -3,13 +3,13 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { Pace } from '../../base/turns/turns.ts';
-import { QueryError, takeMemory } from '../../promql/index.ts';
+import { QueryError } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
 import { allOrNone } from '../fanout/all-or-none.ts';
 import { AgentFailure, reasonOfStatus } from '../fanout/failure.ts';
 import { attempt } from '../fanout/merge/attempt-budget.ts';
-import { sampleBytes, SeriesCollector, wholeSeries } from '../fanout/merge/series-collector.ts';
+import { decodeAll, SeriesCollector } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries, SampleBudget } from '../fanout/merge/series-collector.ts';
 import { briefly, longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
@@ -38,8 +38,6 @@ const maxAnswerBytes = 512 * 1024 * 1024;
 const maxErrorBytes = 64 * 1024;
 /** Cost of reading one byte of JSON. Units: the cost of one sample. */
 const byteWork = 2;
-/** Cost of a series without its samples. Units: the cost of one sample. */
-const seriesWork = 50;
 /** Back-off before the one retry. */
 const pauseMs = 200;
 
@@ -107,16 +105,7 @@ async function byRemoteRead(
   for await (const series of readStreamedSeries(type, bytesOf(response, options))) collector.add(series);
   const pace = new Pace(signal);
   const results: ReadSeries[][] = [];
-  for (const all of collector.finish()) {
-    const series: ReadSeries[] = [];
-    for (const one of all) {
-      const whole = wholeSeries(one);
-      takeMemory(budget.memory, whole.timestamps.length * sampleBytes);
-      series.push(whole);
-      if (pace.spend(seriesWork + whole.timestamps.length)) await pace.turn();
-    }
-    results.push(series);
-  }
+  for (const all of collector.finish()) results.push(await decodeAll(all, budget.memory, pace));
   return results;
 }
 

@@ -11,7 +11,7 @@ import { joinLists, listsOf, readQueries } from '../fanout/merge/list-labels.ts'
 import { mergeDuplicates } from '../fanout/merge/duplicates.ts';
 import { readQuery } from '../fanout/query-scope.ts';
 import type { QueryScope, Selected } from '../fanout/query-scope.ts';
-import { bytesOfSeries, heldBytesOf } from '../fanout/merge/series-collector.ts';
+import { bytesOfAll, heldBytesOf } from '../fanout/merge/series-collector.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { longTermName } from './long-term-store.ts';
 import type { LongTermStore } from './long-term-store.ts';
@@ -146,7 +146,7 @@ export class SplicedSource implements SeriesSource {
 
   /** Gives back the memory of samples that the store's read has taken. */
   #giveBack(read: readonly (readonly ReadSeries[])[]): void {
-    for (const one of read.flat()) this.memory?.give(bytesOfSeries(one));
+    this.memory?.give(bytesOfAll(read.flat()));
   }
 
   async #old(queries: readonly ReadQuery[]): Promise<ReadSeries[][]> {

@@ -1,10 +1,16 @@
 import fc from 'fast-check';
+import type { Memory } from '../../../base/memory-pool.ts';
+import { Pace } from '../../../base/turns/turns.ts';
 import { aHistogram } from '../../../testing/tsdb/histograms.ts';
 import { encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
-import type { Chunk, Point } from '../../../tsdb/index.ts';
-import { SeriesCollector, wholeSeries } from './series-collector.ts';
+import type { Chunk, NativeHistogram, Point } from '../../../tsdb/index.ts';
+import { decodeAll, SeriesCollector, wholeSeries } from './series-collector.ts';
 
 const node = 'node-1';
+const emptyHistogram: NativeHistogram = {
+  ...aHistogram(0, 0),
+  ...{ positiveSpans: [], negativeSpans: [], positive: [], negative: [] },
+};
 const labelsOf = (name: string) => labelsFromObject({ __name__: name, k8s_node_name: node, shared: 'by all' });
 const words = new Uint32Array(2);
 const double = new Float64Array(words.buffer);
@@ -72,6 +78,32 @@ test('floats and native histograms of one series are both kept', () => {
   const [[series]] = held.finish() as [[ReturnType<typeof wholeSeries>]];
   expect([...series.timestamps]).toEqual([1, 2]);
   expect(series.histograms!.map((one) => one !== null)).toEqual([false, true]);
+});
+
+test.each([
+  ['floats', 2, 0],
+  ['native histograms', 0, 1],
+  ['both', 2, 1],
+])('series of %s are charged for their samples once when they are decoded', async (_, floats, natives) => {
+  let bytes = 0;
+  const memory: Memory = {
+    take: (more) => {
+      bytes += more;
+      return null;
+    },
+    give: (fewer) => {
+      bytes -= fewer;
+    },
+  };
+  const held = new SeriesCollector(node, 2, { left: 1e6, memory });
+  add(held, 'a', []);
+  const perSeries = bytes;
+  const points = Array.from({ length: floats }, (_, t) => point(t, 5));
+  const histograms = Array.from({ length: natives }, () => ({ ...point(floats, 0), histogram: emptyHistogram }));
+  add(held, 'b', [...chunksOf(points), ...chunksOf(histograms)]);
+  const [, series] = await decodeAll(held.finish()[0]!, memory, new Pace());
+  expect(series!.timestamps).toHaveLength(floats + natives);
+  expect(bytes - 2 * perSeries).toBe(16 * (floats + natives));
 });
 
 test('input that an agent may not send is refused', () => {

@@ -1,5 +1,6 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import type { Memory } from '../../../base/memory-pool.ts';
+import type { Pacing } from '../../../base/turns/turns.ts';
 import { fromSpans, takeMemory, tooManySamples } from '../../../promql/index.ts';
 import type { DeferredSeries, FloatHistogram, Series } from '../../../promql/index.ts';
 import {
@@ -32,9 +33,35 @@ export function wholeSeries(series: Series | DeferredSeries): ReadSeries {
   return { labels: series.labels, ...samples, timestamps: samples.timestamps.slice(), values: samples.values.slice() };
 }
 
+/**
+ * The series with their own copies of the samples. Takes memory for what is copied, and gives back that of the chunks.
+ * Errors: QueryError when the process has no more memory.
+ */
+export async function decodeAll(
+  all: readonly CollectedSeries[],
+  memory: Memory | undefined,
+  pacing: Pacing,
+): Promise<ReadSeries[]> {
+  const decoded: ReadSeries[] = [];
+  for (const one of all) {
+    const series = wholeSeries(one);
+    if (series !== one) takeMemory(memory, sampleBytes * series.timestamps.length);
+    decoded.push(series);
+    if (pacing.spend(seriesWork + 2 * series.timestamps.length)) await pacing.turn();
+  }
+  // Chunks of several series share a buffer, so that none is free before all are decoded.
+  memory?.give(heldBytesOf(all));
+  return decoded;
+}
+
 /** Bytes that a series keeps: its chunks, or its samples. */
 export function bytesOfSeries(series: CollectedSeries): number {
   return 'read' in series ? series.heldBytes : sampleBytes * series.timestamps.length;
+}
+
+/** Bytes that the series keep, in chunks and decoded. */
+export function bytesOfAll(all: readonly CollectedSeries[]): number {
+  return all.reduce((sum, one) => sum + bytesOfSeries(one), 0);
 }
 
 /** Bytes that the series keep in chunks. */
@@ -59,6 +86,9 @@ export function takeSamples(budget: SampleBudget, samples: number, spent: () => 
 export const sampleBytes = 16;
 /** Size of a series while it is collected: its objects and a slot for each label; the texts are shared. Bytes. */
 const [seriesBytes, labelBytes] = [200, 16];
+
+/** Decoding one series costs as much as 50 samples, and each of its samples as much as two. */
+const seriesWork = 50;
 
 /** The bits of Prometheus' stale marker. */
 const staleHigh = 0x7ff00000;
@@ -158,7 +188,9 @@ export class SeriesCollector {
   #decode(series: Collected, chunk: Chunk): void {
     if (series.mixed === undefined) {
       series.mixed = { samples: new SampleBuffer(), histograms: [] };
-      for (const bytes of series.chunks) decodeXorChunk(bytes, series.mixed.samples);
+      for (const bytes of series.chunks) {
+        takeMemory(this.#budget.memory, decodeXorChunk(bytes, series.mixed.samples) * sampleBytes - bytes.length);
+      }
       series.chunks = [];
     }
     const { samples, histograms } = series.mixed;
