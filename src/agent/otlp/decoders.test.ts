@@ -6,6 +6,7 @@ import { isOperatorError } from '../../base/errors.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
+import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 
 const dir = join(import.meta.dirname, '../testdata/otlp');
@@ -188,4 +189,20 @@ test('a negative int attribute in protobuf keeps its sign', () => {
   const bytes = gaugeRequest((w) => w.message(7, (kv) => kv.string(1, 'k').message(2, (v) => v.int(3, -5))));
   const point = decodeMetricsRequest(bytes).resources[0]!.scopes[0]!.metrics[0]!.data!.points[0]!;
   expect(point.attributes).toEqual([{ key: 'k', value: -5 }]);
+});
+
+test('a cache keeps the attributes of a request, but not those with a large value', () => {
+  const cache = new AttributeCache();
+  const attributesOf = (length: number) => {
+    const point = (w: WireWriter): unknown =>
+      w.message(7, (kv) => kv.string(1, 'k').message(2, (value) => value.string(1, 'x'.repeat(length))));
+    const { data } = decodeMetricsRequest(
+      gaugeRequest((w) => void point(w)),
+      cache,
+    ).resources[0]!.scopes[0]!.metrics[0]!;
+    return data!.points[0]!.attributes;
+  };
+  expect(attributesOf(1_000)).toBe(attributesOf(1_000));
+  expect(attributesOf(100_000)).toEqual(attributesOf(100_000));
+  expect(attributesOf(100_000)).not.toBe(attributesOf(100_000));
 });

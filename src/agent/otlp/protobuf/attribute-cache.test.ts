@@ -49,3 +49,27 @@ test('a list that is used stays cached, and one that is unused while others fill
   }
   expect(get(cache, at(1), 0, 1, () => list('new'))).not.toBe(gone);
 });
+
+test('a list of more than 16 KiB is not kept, and one of 16 KiB is', () => {
+  const cache = new AttributeCache();
+  const bytes = Buffer.alloc(16 * 1024 + 1, 7);
+  cache.add(bytes, 0, bytes.length, list('long'));
+  expect(cache.find(bytes, 0, bytes.length)).toBeUndefined();
+  const kept = get(cache, bytes, 1, bytes.length, () => list('kept'));
+  expect(get(cache, bytes, 1, bytes.length, never)).toBe(kept);
+});
+
+const empty = { key: '', value: null };
+test.each<[string, number, Attribute[]]>([
+  ['long encodings', 10_000, [empty]],
+  ['many attributes', 400, Array.from({ length: 300 }, () => empty)],
+  ['many nested values', 400, [{ key: 'k', value: [{ entries: Array.from({ length: 300 }, () => empty) }] }]],
+  ['many values of an array', 400, [{ key: 'k', value: Array.from({ length: 300 }, () => null) }]],
+])('lists with %s are dropped when they take more memory than two generations may', (_what, length, attributes) => {
+  const cache = new AttributeCache(1_000, 100_000);
+  const at = (n: number): Buffer => Buffer.alloc(length, n);
+  for (let n = 0; n < 30; n++) cache.add(at(n), 0, length, attributes);
+  const kept = Array.from({ length: 30 }, (_, n) => n).filter((n) => cache.find(at(n), 0, length));
+  expect(kept).toContain(29);
+  expect(kept.length).toBeLessThan(20);
+});
