@@ -85,8 +85,24 @@ export class BlockSet {
     this.#options.logger.info('store: block written', { path: block.path, series: written.series, samples, bytes });
   }
 
-  /** Merges `parts` into one block of the given range, and removes them. The range contains no other block. */
+  /**
+   * Merges `parts` into one block of the given range, and removes them. The range contains no other block. A part that
+   * is moved to quarantine meanwhile stays open until the merge ends.
+   */
   async merge(
+    range: { from: number; to: number },
+    parts: readonly Block[],
+    series: Iterable<BlockSource>,
+  ): Promise<void> {
+    for (const block of parts) block.acquire();
+    try {
+      await this.#mergeOpen(range, parts, series);
+    } finally {
+      for (const block of parts) block.release();
+    }
+  }
+
+  async #mergeOpen(
     range: { from: number; to: number },
     parts: readonly Block[],
     series: Iterable<BlockSource>,

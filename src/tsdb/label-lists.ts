@@ -1,6 +1,7 @@
 import { isOperatorError } from '../base/errors.ts';
 import { sortInTurns } from '../base/turns/sort-in-turns.ts';
 import { Pace, turns } from '../base/turns/turns.ts';
+import type { BlockSet } from './block-set.ts';
 import type { Block } from './block/reader.ts';
 import type { Head } from './head/head.ts';
 import { compareLabels, compareUtf8, labelsKey } from './labels.ts';
@@ -8,15 +9,16 @@ import type { Labels } from './labels.ts';
 import { compileMatchers, rememberMatches } from './matcher.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings, type PostingsIndex } from './postings.ts';
-import { selectSeries } from './select.ts';
+import { selectSeries, type Searched } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
 /**
  * The indexes from which series, or names or values of labels, are listed. Matchers and the time range select the
- * series.
+ * series. While a list is made, ranges of the head become blocks, and blocks are merged and removed. So that it misses
+ * no series, a list takes the blocks in the same turn of the event loop as the head, or after it.
  */
 export interface Listed {
-  readonly blocks: readonly Block[];
+  readonly blockSet: Pick<BlockSet, 'blocks'>;
   readonly head: Head;
   readonly matcherSets: MatcherSets;
   readonly mint: number;
@@ -35,8 +37,8 @@ const seriesBytes = 48;
 const labelBytes = 64;
 const textBytes = 48;
 
-/** The indexes of all blocks and of the head. */
-export function indexesOf({ blocks, head }: Pick<Listed, 'blocks' | 'head'>): PostingsIndex[] {
+/** The indexes of blocks and of the head. They are in memory, and can be read even after the blocks were closed. */
+export function indexesOf({ blocks, head }: Pick<Searched, 'blocks' | 'head'>): PostingsIndex[] {
   return [...blocks.map(({ index }) => index), head.postings];
 }
 
@@ -45,14 +47,14 @@ export async function listSeries(
   listed: Listed,
   { limit = Infinity, signal, hold }: ListOptions = {},
 ): Promise<Labels[]> {
-  const { blocks, head, mint, maxt, onBad } = listed;
+  const { blockSet, head, mint, maxt, onBad } = listed;
   const sets = compiled(listed.matcherSets);
   const pace = new Pace(signal);
   const found = new Map<string, Labels>();
   for (const matchers of sets) {
-    await rememberMatches(matchers, indexesOf(listed), pace);
+    await rememberMatches(matchers, indexesOf({ blocks: blockSet.blocks, head }), pace);
     const list: Labels[] = [];
-    for (const series of selectSeries({ blocks, head, matchers, mint, maxt, onBad })) {
+    for (const series of selectSeries({ blocks: blockSet.blocks, head, matchers, mint, maxt, onBad })) {
       if (list.length >= limit) break;
       if (pace.spend(seriesWork)) await pace.turn();
       if (series.hasSamples()) {
@@ -72,7 +74,7 @@ export async function listSeries(
 
 /** The names of the series' labels, or the values of label `name`; sorted. */
 export async function listTexts(
-  { blocks, head, matcherSets, mint, maxt, onBad }: Listed,
+  { blockSet, head, matcherSets, mint, maxt, onBad }: Listed,
   name: string | undefined,
   { limit = Infinity, signal, hold }: ListOptions = {},
 ): Promise<string[]> {
@@ -80,15 +82,16 @@ export async function listTexts(
   const charge = chargeOf(texts, hold);
   const pace = new Pace(signal);
   const sets = compiled(matcherSets);
-  const used = blocks.filter((block) => block.from <= maxt && block.to > mint);
+  const inRange = (): Block[] => blockSet.blocks.filter((block) => block.from <= maxt && block.to > mint);
+  for (const matchers of sets) {
+    await rememberMatches(matchers, indexesOf({ blocks: inRange(), head }), pace);
+    head.collect(matchers, mint, maxt, name, texts);
+    charge();
+    await turn(signal);
+  }
+  const used = inRange();
   for (const block of used) block.acquire();
   try {
-    for (const matchers of sets) {
-      await rememberMatches(matchers, indexesOf({ blocks: used, head }), pace);
-      head.collect(matchers, mint, maxt, name, texts);
-      charge();
-      await turn(signal);
-    }
     for (const block of used) {
       for (const matchers of sets) {
         for (const _ of collectBlock(block, matchers, mint, maxt, name, texts, onBad)) {

@@ -123,6 +123,41 @@ describe('merging', () => {
     expect(count(store, a)).toBe(8 * 60);
     await store.close();
   });
+
+  test('a block that cannot be read for a moment while it is merged is merged all the same, and closed once', async () => {
+    const clock = new FakeClock(start);
+    const files = new MemoryFiles();
+    let isBroken = false;
+    const openRead = files.openRead.bind(files);
+    files.openRead = (path) => {
+      const file = openRead(path);
+      const read: typeof file.read = (position, length) => {
+        if (isBroken) throw new Error('EIO');
+        return file.read(position, length);
+      };
+      return { ...file, read };
+    };
+    const store = await openStore({ dir: '/s', files, clock, logger: silentLogger, retentionMs: 1e12 });
+    for (let n = 0; n < 8 * 60; n++) {
+      clock.jumpWall(60_000);
+      store.append(a, clock.now(), n);
+    }
+    const before = readSamples(store);
+    files.fault = (call, path) => {
+      if (call === 'create' && path.endsWith('.block.tmp') && store.stats().blocks === 3) {
+        isBroken = true;
+        expect(() => readSamples(store)).toThrow(/cannot be read/);
+        isBroken = false;
+      }
+      return false;
+    };
+    await store.maintain();
+    expect(store.stats()).toMatchObject({ blocks: 1, quarantinedBlocks: 1 });
+    expect(readSamples(store)).toEqual(before);
+    expect(files.unclosedReads.size).toBe(1);
+    await store.close();
+    expect(files.unclosedReads.size).toBe(0);
+  });
 });
 
 test('a snapshot opens as a store with everything that was appended before it', async () => {

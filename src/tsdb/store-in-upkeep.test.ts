@@ -5,7 +5,7 @@ import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { rangeStart } from './block-range.ts';
 import { labelsFromObject, openStore } from './index.ts';
-import type { Selection, Store } from './index.ts';
+import type { MatcherSets, Selection, Store } from './index.ts';
 
 /**
  * Reads after every step of maintenance, which cuts and merges blocks, and deletes them by retention. A read finds each
@@ -117,3 +117,47 @@ test('in a long life the store is read many times, also with several blocks and 
   expect(blocks).toBeGreaterThan(3);
   expect(gone).toBeGreaterThan(24 * hour);
 });
+
+test('a list that begins at any step of a cut, a merge or retention has all series that stay', async () => {
+  let now = start;
+  const clock: Clock = { now: () => now, monotonic: () => now - start, setTimeout: () => () => {} };
+  const options = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, retentionMs: 24 * hour };
+  const store = await openStore(options);
+  // Each hour has a series of its own. Several selectors match it.
+  const hourOf = (t: number): string => String(Math.floor((t - start) / hour));
+  const found = (): string[] => [...store.select([], -Infinity, Infinity)].map(({ labels }) => labels[0]![1]);
+  const selectors: MatcherSets = [
+    [{ type: '=', name: 'hour', value: 'none' }],
+    [{ type: '=~', name: 'hour', value: '(1|[02-9])*' }],
+    [],
+  ];
+  const listed = { lists: 0, moved: 0, retired: 0 };
+  for (let k = 0; k * step < 50 * hour; k++) {
+    now = start + k * step;
+    store.append(labelsFromObject({ hour: hourOf(now) }), now, k);
+    if (k % 26 !== 25) continue;
+    const lists: Promise<{ before: string[]; got: string[] }>[] = [];
+    const [blocks, first] = [store.stats().blocks, found()];
+    let done = false;
+    const upkeep = store.maintain().finally(() => (done = true));
+    for (let turn = 0; !done; turn++) {
+      const before = found();
+      const series = store.series(selectors, -Infinity, Infinity).then((all) => all.map((labels) => labels[0]![1]));
+      const values = store.labelValues('hour', selectors, -Infinity, Infinity);
+      for (const list of [series, values]) lists.push(list.then((got) => ({ before, got })));
+      await (turn % 50 === 49 ? new Promise<void>((resolve) => setImmediate(resolve)) : undefined);
+    }
+    await upkeep;
+    for (const { before, got } of await Promise.all(lists)) {
+      expect(before).toEqual(expect.arrayContaining(got));
+      expect(got).toEqual(expect.arrayContaining(found()));
+    }
+    listed.lists += lists.length;
+    if (store.stats().blocks !== blocks) listed.moved++;
+    if (found().length < first.length) listed.retired++;
+  }
+  await store.close();
+  expect(options.files.unclosedReads.size).toBe(0);
+  expect(listed.lists).toBeGreaterThan(1_000);
+  expect(Math.min(listed.moved, listed.retired)).toBeGreaterThan(2);
+}, 120_000);

@@ -210,13 +210,7 @@ class EmbeddedStore implements Store {
 
   async prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]> {
     const compiled = compileMatchers(matchers);
-    const { blocks } = this.#blocks;
-    for (const block of blocks) block.acquire();
-    try {
-      await rememberMatches(compiled, indexesOf({ blocks, head: this.#head }), pacing);
-    } finally {
-      for (const block of blocks) block.release();
-    }
+    await rememberMatches(compiled, indexesOf({ blocks: this.#blocks.blocks, head: this.#head }), pacing);
     return compiled;
   }
 
@@ -254,7 +248,7 @@ class EmbeddedStore implements Store {
 
   #listed(matcherSets: MatcherSets, mint: number, maxt: number): Listed {
     const onBad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
-    return { blocks: this.#blocks.blocks, head: this.#head, matcherSets, mint, maxt, onBad };
+    return { blockSet: this.#blocks, head: this.#head, matcherSets, mint, maxt, onBad };
   }
 
   stats(): StoreStats {

@@ -116,12 +116,22 @@ export class MemoryFiles implements FileLayer {
 
   openRead(path: string): ReadableFile {
     const file = this.#get(path);
+    let isOpen = true;
+    // The number of a closed file may belong to another file: reading or closing it again is a defect.
+    const assertOpen = (): void => {
+      if (!isOpen) throw Object.assign(new Error(`EBADF: ${path}`), { code: 'EBADF' });
+    };
     const opened: ReadableFile = {
       read: (position: number, length: number) => {
+        assertOpen();
         if (position + length > file.bytes.length) throw new Error(`${path}: short read`);
         return file.bytes.slice(position, position + length);
       },
-      close: () => void this.unclosedReads.delete(opened),
+      close: () => {
+        assertOpen();
+        isOpen = false;
+        this.unclosedReads.delete(opened);
+      },
     };
     this.unclosedReads.add(opened);
     return opened;

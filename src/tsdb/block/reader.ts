@@ -34,6 +34,7 @@ export class Block {
   #nextRead = -1;
   #readers = 0;
   #retired = false;
+  #closed = false;
   #newestMs: number | undefined;
 
   private constructor(path: string, size: number, file: ReadableFile) {
@@ -131,6 +132,8 @@ export class Block {
   }
 
   #fileRead(offset: number, length: number, into?: Uint8Array): Uint8Array {
+    // The number of a closed file may be that of another file now.
+    if (this.#closed) throw new RangeError(`block ${this.path}: read after it was closed`);
     try {
       return this.#file.read(offset, length, into);
     } catch (cause) {
@@ -138,7 +141,10 @@ export class Block {
     }
   }
 
-  /** Keeps the file open until the matching `release`, even if the block is retired before. */
+  /**
+   * Keeps the file open until the matching `release`, even if the block is retired meanwhile. Assumption: the block is
+   * in the set of the store, so its file is still open.
+   */
   acquire(): void {
     this.#readers++;
   }
@@ -148,7 +154,7 @@ export class Block {
     this.#closeIfDone();
   }
 
-  /** Closes the file once its last reader is done. */
+  /** Closes the file once its last reader is done. May be called twice. */
   retire(): void {
     this.#retired = true;
     this.#closeIfDone();
@@ -158,7 +164,9 @@ export class Block {
     if (this.#readers > 0) return;
     this.#window = new Uint8Array(0);
     this.#isHeld = false;
-    if (this.#retired) this.#file.close();
+    if (!this.#retired || this.#closed) return;
+    this.#closed = true;
+    this.#file.close();
   }
 }
 
