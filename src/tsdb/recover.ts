@@ -2,6 +2,7 @@ import type { Logger } from '../base/logger.ts';
 import { BlockSet } from './block-set.ts';
 import type { FileLayer } from './disk/file-layer.ts';
 import type { Head } from './head/head.ts';
+import { removeUnfinishedSnapshots } from './snapshot.ts';
 import type { RecordSink } from './wal/record.ts';
 import { recoverWal } from './wal/recovery.ts';
 import type { WalRecovery } from './wal/recovery.ts';
@@ -17,6 +18,7 @@ export interface Recovered {
  * first, because samples of the log that are in blocks are skipped.
  */
 export async function recover(dir: string, files: FileLayer, logger: Logger, head: Head): Promise<Recovered> {
+  await removeUnfinishedSnapshots(dir, files, logger);
   await files.makeDir(`${dir}/wal`);
   const quarantine = `${dir}/quarantine`;
   const blocks = await BlockSet.open({ dir: `${dir}/blocks`, quarantine, files, logger });

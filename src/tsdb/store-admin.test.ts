@@ -1,6 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { aHistogram } from '../testing/tsdb/histograms.ts';
@@ -160,18 +160,22 @@ describe('merging', () => {
   });
 });
 
-test('a snapshot opens as a store with everything that was appended before it', async () => {
+test('a snapshot opens as a store with everything that was appended before it, and an unfinished one is removed', async () => {
   const dir = await mkdtemp(join(tmpdir(), 'svc-snapshot-'));
   try {
     const { store, options } = await filled({ dir: join(dir, 'live'), files: (await import('./index.ts')).nodeFiles });
     const before = readSamples(store);
     const path = await store.snapshot();
+    await cp(path, `${path}.tmp`, { recursive: true });
     store.append(a, start + 9 * hour, 1);
     await store.delete([], start, start + 9 * hour);
     await store.close();
     const copy = await openStore({ ...options, dir: path });
     expect(readSamples(copy)).toEqual(before);
     await copy.close();
+    const live = await openStore(options);
+    expect(await readdir(join(dir, 'live/snapshots'))).toEqual([basename(path)]);
+    await live.close();
   } finally {
     await rm(dir, { recursive: true, force: true });
   }

@@ -23,6 +23,7 @@ import { compileMatchers, rememberMatches } from './matcher.ts';
 import type { Matcher } from './matcher.ts';
 import { recover } from './recover.ts';
 import { OpenSelection, selectSeries, type Searched } from './select.ts';
+import { writeSnapshot } from './snapshot.ts';
 import type {
   AppendResult,
   LatestSample,
@@ -36,7 +37,7 @@ import type {
   StoreStats,
 } from './types.ts';
 import { Wal } from './wal/wal.ts';
-import { claimFormat, writeFormat } from './disk/store-format.ts';
+import { claimFormat } from './disk/store-format.ts';
 
 const hourMs = 3_600_000;
 /** A time range is written to a block this long after its end, so that late samples can still be added in memory. */
@@ -289,14 +290,8 @@ class EmbeddedStore implements Store {
   snapshot(): Promise<string> {
     return this.#change(async () => {
       const stamp = new Date(this.#clock.now()).toISOString().replaceAll(/[-:.]/g, '');
-      const path = `${this.#dir}/snapshots/${stamp}`;
-      const temporary = `${path}.tmp`;
-      await this.#files.makeDir(`${temporary}/wal`);
-      await this.#blocks.linkTo(`${temporary}/blocks`);
-      await writeCheckpoint(`${temporary}/wal`, this.#files, this.#head, 1);
-      await writeFormat(temporary, this.#files);
-      await this.#files.rename(temporary, path);
-      await this.#files.syncDir(`${this.#dir}/snapshots`);
+      const copied = { dir: this.#dir, files: this.#files, blocks: this.#blocks, head: this.#head };
+      const path = await writeSnapshot(copied, stamp);
       this.#logger.info('store: snapshot written', { path });
       return path;
     });

@@ -64,7 +64,7 @@ export class MemoryFiles implements FileLayer {
   async list(path: string): Promise<string[]> {
     const prefix = `${path}/`;
     const inside = [...this.#files.keys()].filter((p) => p.startsWith(prefix)).map((p) => p.slice(prefix.length));
-    return inside.filter((name) => !name.includes('/')).sort();
+    return [...new Set(inside.map((name) => name.split('/', 1)[0]!))].sort();
   }
 
   async readAll(path: string): Promise<Uint8Array> {
@@ -152,6 +152,7 @@ export class MemoryFiles implements FileLayer {
   async remove(path: string): Promise<void> {
     this.#check('remove', path);
     this.#files.delete(path);
+    for (const inside of this.paths()) if (inside.startsWith(`${path}/`)) this.#files.delete(inside);
   }
 
   async syncDir(path: string): Promise<void> {

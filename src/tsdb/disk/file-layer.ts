@@ -26,7 +26,7 @@ export interface ReadableFile {
 /** The store's interface to the file system, so that tests can break any single call. */
 export interface FileLayer {
   makeDir(path: string): Promise<void>;
-  /** Names in a directory, sorted; empty when it does not exist. */
+  /** Names of the files and folders in a directory, sorted; empty when it does not exist. */
   list(path: string): Promise<string[]>;
   readAll(path: string): Promise<Uint8Array>;
   size(path: string): Promise<number>;
@@ -35,6 +35,7 @@ export interface FileLayer {
   rename(from: string, to: string): Promise<void>;
   /** A hard link to the same file, or a copy when the file system has no hard links. */
   link(from: string, to: string): Promise<void>;
+  /** Removes a file, or a folder with all that is in it. A path that does not exist is no error. */
   remove(path: string): Promise<void>;
   /** Locks the directory for this process; the returned function releases it. Errors: ERR_STORE_LOCKED. */
   lock(dir: string, clock: Clock): Promise<() => Promise<void>>;
@@ -95,7 +96,7 @@ export const nodeFiles: FileLayer = {
       await copyFile(from, to, constants.COPYFILE_EXCL);
     }
   },
-  remove: (path) => rm(path, { force: true }),
+  remove: (path) => rm(path, { force: true, recursive: true }),
   syncDir: async (path) => {
     const handle = await open(path, 'r');
     try {
