@@ -260,6 +260,25 @@ describe('damaged files', () => {
     }
   });
 
+  test.each([
+    ['beyond the end of a segment that is not the last', 10, 0],
+    ['beyond that of any record, in the last segment', 11, -1],
+  ])('a length %s is damage and no torn end: the rest of the segment is set aside', async (_what, at, which) => {
+    const w = world();
+    let store = await open(w, { segmentBytes: 1000 });
+    await logged(w, store);
+    const segments = w.files.paths().filter((path) => /\/wal\/\d+$/.test(path));
+    expect(segments.length).toBeGreaterThan(1);
+    const path = segments.at(which)!;
+    w.files.flip(path, at);
+    const rest = w.files.bytesOf(path).slice(8);
+    store = await open(w);
+    const copies = w.files.paths().filter((p) => p.startsWith('/s/quarantine/wal-'));
+    expect(copies.map((copy) => Buffer.from(w.files.bytesOf(copy)).equals(rest))).toEqual([true]);
+    expect(w.lines.join('')).toMatch(/"level":"error".*damaged log segment/);
+    await store.close();
+  });
+
   test('a page of zeros in the log loses at most the rest of the damaged segment, and makes up no sample', async () => {
     for (const keepEnd of [0, 1]) {
       const w = world();

@@ -215,7 +215,8 @@ function walk(
     if (bytes.length - at < frameHeaderBytes) return { records, damage: { at, reason: 'torn' } };
     const length = view.getUint32(at, true);
     const end = at + frameHeaderBytes + length;
-    if (length > maxPayloadBytes || end > bytes.length) return { records, damage: { at, reason: 'torn' } };
+    if (length > maxPayloadBytes) return { records, damage: { at, reason: 'format' } };
+    if (end > bytes.length) return { records, damage: { at, reason: 'torn' } };
     if (verify && crc32c(bytes, 0, at + 8, end) !== view.getUint32(at + 4, true)) {
       return { records, damage: { at, reason: 'checksum' } };
     }

@@ -2,7 +2,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from '../disk/file-layer.ts';
 import { changeFile } from '../disk/write-durably.ts';
 import { checkRecords, readRecords, recordType } from './record.ts';
-import type { RecordSink } from './record.ts';
+import type { Damage, RecordSink } from './record.ts';
 import { segmentMagic } from './wal.ts';
 
 const checkpointName = /^checkpoint\.(\d{8})$/;
@@ -18,9 +18,9 @@ export interface WalRecovery {
 
 /**
  * Reads the newest complete checkpoint, then every later segment in order.
- * Damage is cut off. A torn tail (a crash during a write that was not acknowledged) is logged as a warning. A bad
- * checksum is logged as an error, and the bytes from there on are copied to `quarantine`; a damaged checkpoint is moved
- * there.
+ * Damage is cut off. A torn tail of the last segment (a crash during a write that was not acknowledged) is logged as a
+ * warning. A bad checksum, or an earlier segment that ends early, is logged as an error, and the bytes from there on are
+ * copied to `quarantine`; a damaged checkpoint is moved there.
  * Segments after a damaged one are still read, since acknowledged samples in them must not be lost.
  */
 export async function recoverWal(
@@ -46,6 +46,7 @@ export async function recoverWal(
   const segments: { index: number; bytes: number }[] = [];
   let records = base.records;
   let cutBytes = 0;
+  const last = Math.max(...indexes);
   for (const index of indexes.sort((a, b) => a - b)) {
     const path = `${dir}/${String(index).padStart(8, '0')}`;
     if (index <= base.index) {
@@ -61,7 +62,9 @@ export async function recoverWal(
     if (read.damage) {
       kept = read.damage.at;
       cutBytes += bytes.length - kept;
-      await cutSegment(path, bytes, read.damage.at, read.damage.reason, quarantine, files, logger);
+      // A segment is on disk as a whole before the next one begins, so no crash tears it.
+      const isTorn = read.damage.reason === 'torn' && index === last;
+      await cutSegment(path, bytes, read.damage, isTorn, quarantine, files, logger);
     }
     if (kept > 0) segments.push({ index, bytes: kept });
   }
@@ -107,14 +110,14 @@ function isWhole(bytes: Uint8Array): boolean {
 async function cutSegment(
   path: string,
   bytes: Uint8Array,
-  at: number,
-  reason: string,
+  { at, reason }: Damage,
+  isTorn: boolean,
   quarantine: string,
   files: FileLayer,
   logger: Logger,
 ): Promise<void> {
   const fields = { path, at, bytes: bytes.length - at, reason };
-  if (reason === 'torn') logger.warn('store: cut the torn end of a log segment', fields);
+  if (isTorn) logger.warn('store: cut the torn end of a log segment', fields);
   else {
     logger.error('store: damaged log segment, the rest of it is set aside', { ...fields, quarantine });
     await files.makeDir(quarantine);
