@@ -39,6 +39,9 @@ export async function recover(dir: string, files: FileLayer, logger: Logger, hea
     },
   };
   const wal = await recoverWal(`${dir}/wal`, quarantine, files, logger, sink);
+  // A later start may be able to read the bytes that were left. They hold fewer series than bytes. The refs of these
+  // series must not be given to others.
+  head.nextRef += wal.leftBytes;
   head.finishReplay();
   if (orphanSamples > 0) {
     logger.error('store: samples of series that a damaged log lost', { samples: orphanSamples });

@@ -341,8 +341,6 @@ describe('damaged files', () => {
   });
 
   test.each<[FileCall, (path: string) => boolean]>([
-    ['write', (path) => path.includes('/quarantine/')],
-    ['sync', (path) => path.includes('/quarantine/')],
     ['truncate', (path) => path.includes('/wal/')],
     ['sync', (path) => path.includes('/wal/')],
   ])('a damaged log that cannot be cut (%s fails) leaves no file open', async (call, isAt) => {
@@ -359,4 +357,61 @@ describe('damaged files', () => {
     await expect(open(w)).rejects.toThrow(/EIO|ENOSPC/);
     expect(w.files.unclosed.size).toBe(0);
   });
+
+  test('a damaged log that was left whole and can be read again gives each series its own samples', async () => {
+    const w = world();
+    let store = await open(w);
+    const expected = new Set<string>();
+    const add = async (labels: (typeof series)[number], value: number): Promise<void> => {
+      store.append(labels, start, value);
+      expected.add(`${labelsKey(labels)} ${start} ${value}`);
+      await store.commit();
+    };
+    await add(series[0]!, 1);
+    const path = w.files.paths().find((p) => p.includes('/wal/'))!;
+    const damagedAt = w.files.bytesOf(path).length + 10;
+    await add(series[1]!, 2);
+    await store.close();
+    w.files.flip(path, damagedAt);
+    w.files.fault = (call, at) => call === 'write' && at.includes('/quarantine/');
+    store = await open(w);
+    expect(store.stats().series).toBe(1);
+    await add(series[2]!, 3);
+    await store.close();
+    w.files.flip(path, damagedAt);
+    store = await open(w);
+    expect(held(store)).toEqual(expected);
+    await store.close();
+  });
+
+  test.each<FileCall>(['create', 'write', 'sync'])(
+    'a damaged log whose rest cannot be set aside (%s fails) is read and stays whole until it can be',
+    async (call) => {
+      const w = world();
+      let store = await open(w);
+      const { tried, committed, path } = await logged(w, store);
+      const damagedAt = Math.floor(w.files.bytesOf(path).length / 2);
+      w.files.flip(path, damagedAt);
+      const damaged = w.files.bytesOf(path).slice();
+      w.files.fault = (made, at) => made === call && at.includes('/quarantine/');
+      store = await open(w);
+      expect(committed(damagedAt).size).toBeGreaterThan(0);
+      expectNothingLostOrWrong(store, committed(damagedAt), tried);
+      expect(w.lines.join('')).toMatch(/cannot be set aside, it stays.*(EIO|ENOSPC)/);
+      expect(w.files.bytesOf(path)).toEqual(damaged);
+      expect(w.files.paths().filter((p) => p.includes('/quarantine/'))).toEqual([]);
+      store.append(series[0]!, start + 200_000, 7);
+      await store.close();
+      expect(w.files.unclosed.size).toBe(0);
+      w.files.fault = undefined;
+      store = await open(w);
+      const kept = held(store);
+      expect(kept).toContain(`${labelsKey(series[0]!)} ${start + 200_000} 7`);
+      expect([...committed(damagedAt)].filter((sample) => !kept.has(sample))).toEqual([]);
+      const copies = w.files.paths().filter((p) => p.includes('/quarantine/'));
+      expect(copies.map((p) => Buffer.from(damaged).includes(Buffer.from(w.files.bytesOf(p))))).toEqual([true]);
+      expect(w.files.bytesOf(path).length).toBeLessThanOrEqual(damagedAt);
+      await store.close();
+    },
+  );
 });

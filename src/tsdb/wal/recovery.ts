@@ -1,3 +1,4 @@
+import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { FileLayer } from '../disk/file-layer.ts';
 import { changeFile } from '../disk/write-durably.ts';
@@ -14,13 +15,16 @@ export interface WalRecovery {
   readonly segments: readonly { readonly index: number; readonly bytes: number }[];
   readonly records: number;
   readonly cutBytes: number;
+  /** Bytes of damaged segments that could be neither read nor cut off. */
+  readonly leftBytes: number;
 }
 
 /**
  * Reads the newest complete checkpoint, then every later segment in order.
  * Damage is cut off. A torn tail of the last segment (a crash during a write that was not acknowledged) is logged as a
- * warning. A bad checksum, or an earlier segment that ends early, is logged as an error, and the bytes from there on are
- * copied to `quarantine`; a damaged checkpoint is moved there.
+ * warning. A bad checksum, or an earlier segment that ends early, is logged as an error, and the bytes from there on
+ * are copied to `quarantine`; a damaged checkpoint is moved there. A segment whose bytes cannot be copied, as on a full
+ * disk, stays as it is until a checkpoint replaces it; each start until then tries again.
  * Segments after a damaged one are still read, since acknowledged samples in them must not be lost.
  */
 export async function recoverWal(
@@ -46,6 +50,7 @@ export async function recoverWal(
   const segments: { index: number; bytes: number }[] = [];
   let records = base.records;
   let cutBytes = 0;
+  let leftBytes = 0;
   const last = Math.max(...indexes);
   for (const index of indexes.sort((a, b) => a - b)) {
     const path = `${dir}/${String(index).padStart(8, '0')}`;
@@ -60,15 +65,15 @@ export async function recoverWal(
     records += read.records;
     let kept = bytes.length;
     if (read.damage) {
-      kept = read.damage.at;
-      cutBytes += bytes.length - kept;
       // A segment is on disk as a whole before the next one begins, so no crash tears it.
       const isTorn = read.damage.reason === 'torn' && index === last;
-      await cutSegment(path, bytes, read.damage, isTorn, quarantine, files, logger);
+      kept = await cutSegment(path, bytes, read.damage, isTorn, quarantine, files, logger);
+      cutBytes += bytes.length - kept;
+      leftBytes += kept - read.damage.at;
     }
     if (kept > 0) segments.push({ index, bytes: kept });
   }
-  return { nextIndex: Math.max(0, ...checkpoints, ...indexes) + 1, segments, records, cutBytes };
+  return { nextIndex: Math.max(0, ...checkpoints, ...indexes) + 1, segments, records, cutBytes, leftBytes };
 }
 
 async function newestCheckpoint(
@@ -107,6 +112,7 @@ function isWhole(bytes: Uint8Array): boolean {
   );
 }
 
+/** Returns the length of the file afterwards. */
 async function cutSegment(
   path: string,
   bytes: Uint8Array,
@@ -115,18 +121,28 @@ async function cutSegment(
   quarantine: string,
   files: FileLayer,
   logger: Logger,
-): Promise<void> {
+): Promise<number> {
   const fields = { path, at, bytes: bytes.length - at, reason };
   if (isTorn) logger.warn('store: cut the torn end of a log segment', fields);
   else {
     logger.error('store: damaged log segment, the rest of it is set aside', { ...fields, quarantine });
-    await files.makeDir(quarantine);
     const copy = `${quarantine}/wal-${path.slice(path.lastIndexOf('/') + 1)}-${at}`;
-    await files.remove(copy);
-    await changeFile(files, copy, 'create', (file) => file.write(bytes.subarray(at), 0));
+    try {
+      await files.makeDir(quarantine);
+      await files.remove(copy);
+      await changeFile(files, copy, 'create', (file) => file.write(bytes.subarray(at), 0));
+    } catch (error) {
+      await files.remove(copy).catch(() => {});
+      logger.error('store: the rest of a damaged log segment cannot be set aside, it stays', {
+        ...fields,
+        error: errorText(error),
+      });
+      return bytes.length;
+    }
   }
-  if (at === 0) return files.remove(path);
-  await changeFile(files, path, 'existing', (file) => file.truncate(at));
+  if (at === 0) await files.remove(path);
+  else await changeFile(files, path, 'existing', (file) => file.truncate(at));
+  return at;
 }
 
 function hasMagic(bytes: Uint8Array): boolean {
