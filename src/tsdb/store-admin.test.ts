@@ -1,10 +1,11 @@
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { silentLogger } from '../base/logger.ts';
+import { createLogger, silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { aHistogram } from '../testing/tsdb/histograms.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
+import type { FileCall } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { labelsFromObject, labelsKey, openStore } from './index.ts';
 import type { Matcher, Store, StoreOptions } from './index.ts';
@@ -179,6 +180,54 @@ test('a snapshot opens as a store with everything that was appended before it, a
   } finally {
     await rm(dir, { recursive: true, force: true });
   }
+});
+
+describe('an unfinished snapshot', () => {
+  const inSnapshots = (files: MemoryFiles): string[] => files.paths().filter((path) => path.includes('/snapshots/'));
+
+  test.each<FileCall>(['create', 'write', 'sync', 'syncDir', 'rename'])(
+    'that failed (%s) leaves nothing that keeps the space of removed blocks, and the next one succeeds',
+    async (call) => {
+      const { store, options } = await filled();
+      const files = options.files as MemoryFiles;
+      expect(store.stats().blocks).toBeGreaterThan(0);
+      files.fault = (made, path) => made === call && path.includes('/snapshots/') && path.includes('.tmp');
+      await expect(store.snapshot()).rejects.toThrow(/EIO|ENOSPC/);
+      expect(inSnapshots(files)).toEqual([]);
+      files.fault = undefined;
+      await store.snapshot();
+      expect(inSnapshots(files).length).toBeGreaterThan(2);
+      await store.close();
+    },
+  );
+
+  test('that the end of the process cut off is removed at the next start, and whole ones stay', async () => {
+    const { store, options, clock } = await filled();
+    const files = options.files as MemoryFiles;
+    const whole = await store.snapshot();
+    clock.jumpWall(1_000);
+    // As when the process ends after the blocks were linked: nothing more is written, and nothing is removed.
+    files.fault = (call, path) => path.includes('/snapshots/') && !path.startsWith(whole) && call !== 'create';
+    await expect(store.snapshot()).rejects.toThrow(/EIO|ENOSPC/);
+    expect(inSnapshots(files).filter((path) => path.includes('.tmp/'))).not.toEqual([]);
+    files.crash();
+    const again = await openStore(options);
+    expect(inSnapshots(files).length).toBeGreaterThan(2);
+    expect(inSnapshots(files).filter((path) => !path.startsWith(`${whole}/`))).toEqual([]);
+    await again.close();
+  });
+
+  test('that cannot be removed does not prevent the start, and is logged', async () => {
+    const files = new MemoryFiles();
+    const file = await files.openWrite('/s/snapshots/20260101T000000000Z.tmp/format', 'create');
+    await file.close();
+    files.fault = (call, path) => call === 'remove' && path.includes('/snapshots/');
+    const lines: string[] = [];
+    const logger = createLogger({ write: (line) => lines.push(line) });
+    const store = await openStore({ dir: '/s', files, clock: new FakeClock(start), logger });
+    expect(lines.join('')).toMatch(/an unfinished snapshot cannot be removed/);
+    await store.close();
+  });
 });
 
 test('a clean end leaves a checkpoint: the next start replays nothing and still accepts late samples', async () => {

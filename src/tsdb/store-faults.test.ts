@@ -145,51 +145,6 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
-  test.each<FileCall>(['create', 'write', 'sync', 'syncDir', 'rename'])(
-    'a snapshot that fails (%s) leaves nothing that keeps the space of removed blocks, and the next one succeeds',
-    async (call) => {
-      const w = world();
-      const store = await open(w);
-      await work(store, w.clock);
-      expect(store.stats().blocks).toBeGreaterThan(0);
-      w.files.fault = (made, path) => made === call && path.includes('/snapshots/') && path.includes('.tmp');
-      await expect(store.snapshot()).rejects.toThrow(/EIO|ENOSPC/);
-      expect(w.files.paths().filter((path) => path.includes('/snapshots/'))).toEqual([]);
-      w.files.fault = undefined;
-      await store.snapshot();
-      expect(w.files.paths().filter((path) => path.includes('/snapshots/')).length).toBeGreaterThan(2);
-      await store.close();
-    },
-  );
-
-  test('a snapshot that the end of the process cut off is removed at the next start, and whole ones stay', async () => {
-    const w = world();
-    let store = await open(w);
-    await work(store, w.clock);
-    const whole = await store.snapshot();
-    w.clock.jumpWall(1_000);
-    // As when the process ends after the blocks were linked: nothing more is written, and nothing is removed.
-    w.files.fault = (call, path) => path.includes('/snapshots/') && !path.startsWith(whole) && call !== 'create';
-    await expect(store.snapshot()).rejects.toThrow(/EIO|ENOSPC/);
-    const left = w.files.paths().filter((path) => path.includes('.tmp/'));
-    expect(left.length).toBeGreaterThan(1);
-    w.files.crash();
-    store = await open(w);
-    const kept = w.files.paths().filter((path) => path.includes('/snapshots/'));
-    expect([kept.length > 2, kept.filter((path) => !path.startsWith(`${whole}/`))]).toEqual([true, []]);
-    await store.close();
-  });
-
-  test('an unfinished snapshot that cannot be removed does not prevent the start, and is logged', async () => {
-    const w = world();
-    const file = await w.files.openWrite('/s/snapshots/20260101T000000000Z.tmp/format', 'create');
-    await file.close();
-    w.files.fault = (call, path) => call === 'remove' && path.includes('/snapshots/');
-    const store = await open(w);
-    expect(w.lines.join('')).toMatch(/an unfinished snapshot cannot be removed/);
-    await store.close();
-  });
-
   test('a commit whose fsync fails is not durable, and the next commit writes its samples again', async () => {
     const w = world();
     let store = await open(w);
