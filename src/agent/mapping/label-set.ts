@@ -113,11 +113,12 @@ export function plainValue(value: AnyValue): unknown {
   return Object.fromEntries(entries.map((e) => [e.key, plainValue(e.value)]));
 }
 
-/** Cuts a text to `max` characters, never through a surrogate pair. */
+/** Cuts a text without lone surrogates to `max` characters, never through a surrogate pair. */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;
   const end = /[\ud800-\udbff]/.test(text[max - 1] ?? '') ? max - 1 : max;
-  return text.slice(0, end);
+  // A slice would keep the whole text in memory.
+  return Buffer.from(text.slice(0, end)).toString();
 }
 
 /** The text of the attribute with this key; `''` where there is none. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
+import { truncate } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
 import { mergeRedaction, type Redaction, strictest } from './merge.ts';
@@ -141,7 +142,7 @@ function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | un
   if (action === 'Drop') return undefined;
   const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
   if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return text.slice(0, truncatedLength);
+  return truncate(text, truncatedLength);
 }
 
 /** A URL without its user part, and with `REDACTED` as the value of each query parameter that `isSensitive` names. */
