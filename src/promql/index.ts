@@ -17,6 +17,7 @@
 export type { QueryOptions } from './query-options.ts';
 export type * from './types.ts';
 export type { FloatHistogram, CounterResetHint } from './histogram/float-histogram.ts';
+export { queryLimits } from './limits.ts';
 export { judgeMetric, metricSamples, type MetricFault } from './plan/metric-expression.ts';
 export { takeMemory, tooManySamples, tooManySeries } from './eval/budget.ts';
 export { QueryError, ParseError } from './errors.ts';

@@ -15,7 +15,14 @@ export { endsOfSpan, endText, lossReason, operationOf, outcomeOf } from './item-
 export { SeenItems } from './seen-items.ts';
 export { LineSplitter } from './line-splitter.ts';
 export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
-export { type FilterContext, type FilterField, type FilterValues, invalidField, type Match } from './item-filter.ts';
+export {
+  type FilterContext,
+  type FilterField,
+  type FilterValues,
+  invalidField,
+  type Match,
+  type Undecided,
+} from './item-filter.ts';
 export {
   maxRequestBytes,
   parseStreamRequest,

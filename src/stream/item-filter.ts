@@ -2,7 +2,8 @@ import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
 import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
-import { refuseDearPattern } from '../base/text/pattern-cost.ts';
+import { compileOnce } from '../base/text/compile-pattern.ts';
+import { regexShape, shapeTest } from '../base/text/regex-shape.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import type { Recorded } from './records.ts';
 
@@ -38,44 +39,53 @@ export interface FilterContext {
   readonly namespaces?: ReadonlySet<string> | undefined;
 }
 
+/** The inputs of a filter that depend on the whole request. */
+interface RequestContext extends FilterContext {
+  /** The longest path that is matched against patterns. Units: characters. */
+  readonly longestPath: number;
+}
+
 /**
- * Whether an item matches. Undefined when this node cannot decide: a pod runs on another node, so its labels are
- * unknown here.
+ * Why a node cannot decide whether an item matches. `labels`: a pod runs on another node, so its labels are unknown
+ * here. `pattern`: the path is too long for the patterns of the request.
  */
-export type Match = boolean | undefined;
+export type Undecided = 'labels' | 'pattern';
+
+/** Whether an item matches, or why this node cannot decide. */
+export type Match = boolean | Undecided;
 export type ItemTest = (item: Recorded) => Match;
 type Test = (item: Recorded, subject: ItemSubject) => Match;
 
-/** True when at least one test is true, false when all are false, otherwise undefined. */
+/** True when at least one test is true, false when all are false, otherwise undecided. */
 export function anyOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
-  let unknown = false;
+  let undecided: Undecided | undefined;
   for (const one of tests) {
     const match = test(one);
     if (match === true) return true;
-    unknown ||= match === undefined;
+    if (match !== false) undecided ??= match;
   }
-  return unknown ? undefined : false;
+  return undecided ?? false;
 }
 
-/** True when all tests are true, false when at least one is false, otherwise undefined. */
+/** True when all tests are true, false when at least one is false, otherwise undecided. */
 function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
-  let unknown = false;
+  let undecided: Undecided | undefined;
   for (const one of tests) {
     const match = test(one);
     if (match === false) return false;
-    unknown ||= match === undefined;
+    if (match !== true) undecided ??= match;
   }
-  return unknown ? undefined : true;
+  return undecided ?? true;
 }
 
 /**
  * Compiles a filter to a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`;
- * `path` is an RE2 pattern for the whole path; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or
+ * `path` is an RE2 pattern for the whole path, whose cost the caller has limited; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or
  * `unset`; `ip` is an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path,
  * status, duration, trace or service: it matches no filter with one of these fields.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
-export function itemTest(values: FilterValues, context: FilterContext): ItemTest {
+export function itemTest(values: FilterValues, context: RequestContext): ItemTest {
   const tests = filterFields.flatMap((field): Test[] => {
     const given = values[field] ?? [];
     if (given.length === 0) return [];
@@ -88,7 +98,7 @@ export function itemTest(values: FilterValues, context: FilterContext): ItemTest
   };
 }
 
-const makers: Readonly<Record<FilterField, (value: string, context: FilterContext) => Test>> = {
+const makers: Readonly<Record<FilterField, (value: string, context: RequestContext) => Test>> = {
   namespace: (v) => (_, s) => s.pods.some((p) => p.namespace === v),
   pod: (v) => {
     const slash = v.indexOf('/');
@@ -115,7 +125,7 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
       anyOf(s.pods, (p) => {
         if (p.name === '' || namespaces?.has(p.namespace) === false) return false;
         const labels = podLabels(p.namespace, p.name);
-        return labels && matches(labels);
+        return labels ? matches(labels) : 'labels';
       });
   },
   node: (v) => (_, s) => s.nodes.includes(v),
@@ -138,16 +148,22 @@ const makers: Readonly<Record<FilterField, (value: string, context: FilterContex
   service: (v) => (i) => i.span?.service === v,
 };
 
-function pathTest(value: string): Test {
-  const refusal = refuseDearPattern(value);
-  if (refusal !== null) throw invalidField('path', refusal);
+function pathTest(value: string, { longestPath }: RequestContext): Test {
+  const shape = regexShape(value);
+  if (shape.kind !== 'other') {
+    const matches = shapeTest(shape);
+    return ({ span }) => span?.path !== undefined && matches(span.path);
+  }
   let pattern: RE2JS;
   try {
-    pattern = RE2JS.compile(value);
+    pattern = compileOnce(value, RE2JS.DOTALL);
   } catch {
     throw invalidField('path', 'not an RE2 pattern');
   }
-  return ({ span }) => span?.path !== undefined && pattern.matches(span.path);
+  return ({ span }) => {
+    if (span?.path === undefined) return false;
+    return span.path.length > longestPath ? 'pattern' : pattern.matches(span.path);
+  };
 }
 
 function statusTest(value: string): Test {

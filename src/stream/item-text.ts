@@ -59,6 +59,7 @@ const reasons: Readonly<Record<string, string>> = {
   reader: 'came faster than the query server read them',
   relay: 'came faster than they were read here',
   labels: "cannot be judged on that node, for it does not know the labels of another node's pod",
+  pattern: 'have paths that are too long for the regular expressions of these filters',
 };
 
 /**

@@ -2,6 +2,8 @@ import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../base/duration.ts';
 import { parseJson } from '../base/text/parse-json.ts';
+import { maxMatchCost } from '../base/text/pattern-cost.ts';
+import { agentBounds, type PatternBounds, PatternLimits } from '../base/text/pattern-limits.ts';
 import {
   anyOf,
   type FilterContext,
@@ -76,7 +78,15 @@ export interface StreamQuery {
   readonly cursors: boolean;
   readonly after: string | undefined;
   readonly matches: (item: Recorded) => Match;
+  /** Most work that `matches` can be for an item, in the units of `Pacing`. */
+  readonly work: (item: Recorded) => number;
 }
+
+/** Work of the fields of an item and of the test of one value: some microseconds, and a tenth of one. */
+const itemWork = 200;
+const valueWork = 10;
+/** Work for each character of a path and each unit of the cost of patterns: at most 80 ns. */
+const patternWork = 8;
 
 const check = TypeCompiler.Compile(streamRequestSchema);
 
@@ -87,14 +97,25 @@ export function parseStreamRequest(value: unknown): StreamRequest {
   throw invalidField(first?.path.slice(1) || 'request', first?.message ?? 'is not valid');
 }
 
-/** Converts a request to a query. Errors: ERR_INPUT_INVALID that names the field. */
-export function streamQuery(request: StreamRequest, nowMs: number, context: FilterContext): StreamQuery {
+/**
+ * Converts a request to a query. `bounds` limits the patterns of paths, before any of them is compiled.
+ * Errors: ERR_INPUT_INVALID that names the field.
+ */
+export function streamQuery(
+  request: StreamRequest,
+  nowMs: number,
+  context: FilterContext,
+  bounds: PatternBounds = agentBounds,
+): StreamQuery {
   const follow = request.follow ?? false;
   const first = request.first ?? false;
   if (first && follow) throw invalidField('first', 'excludes follow');
   if (first && request.after !== undefined) throw invalidField('after', 'excludes first');
   const namespaces = request.namespaces && new Set(request.namespaces);
-  const own = { ...context, namespaces };
+  const filters = [...(request.include ?? []), ...(request.exclude ?? [])];
+  const cost = costOfPaths(filters, bounds);
+  const values = filters.flatMap((filter) => Object.values(filter)).reduce((sum, { length }) => sum + length, 0);
+  const own = { ...context, namespaces, longestPath: Math.floor(maxMatchCost / Math.max(1, cost)) };
   const include = (request.include ?? []).map((values) => itemTest(values, own));
   const exclude = (request.exclude ?? []).map((values) => itemTest(values, own));
   const types = request.types && request.types.length === 1 ? request.types[0] : undefined;
@@ -114,7 +135,19 @@ export function streamQuery(request: StreamRequest, nowMs: number, context: Filt
       // Only a definite match of `exclude` hides an item; an undecided one does not.
       return included !== false && some(exclude, item) === true ? false : included;
     },
+    work: ({ span }) =>
+      itemWork + values * valueWork + patternWork * Math.min(maxMatchCost, cost * (span?.path?.length ?? 0)),
   };
+}
+
+/** The cost of all patterns of paths. Errors: ERR_INPUT_INVALID for more of them than the bounds allow. */
+function costOfPaths(filters: NonNullable<StreamRequest['include']>, bounds: PatternBounds): number {
+  const limits = new PatternLimits(bounds);
+  for (const pattern of filters.flatMap(({ path }) => path ?? [])) {
+    const reason = limits.add(pattern);
+    if (reason !== null) throw invalidField('path', reason);
+  }
+  return limits.cost;
 }
 
 function time(text: string | undefined, name: string, nowMs: number): number | undefined {

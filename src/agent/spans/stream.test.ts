@@ -4,6 +4,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { heapAfterGc } from '../../testing/heap.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { Random } from '../../testing/promql/random.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { FlowIntake, flowRecord } from './flow-intake.ts';
 import {
   rfc3339Nano,
@@ -13,7 +14,7 @@ import {
   type StreamQuery,
   streamQuery,
 } from '../../stream/index.ts';
-import { readStream, type StreamEvent } from './stream-reader.ts';
+import { readStream, startOf, type StreamEvent } from './stream-reader.ts';
 import { type StreamItem, StreamRing } from './stream-ring.ts';
 
 const never = new AbortController().signal;
@@ -143,6 +144,61 @@ test.each([
   ['types=log', 'types/0'],
 ])('the refusal of the query %s names the field', (query, message) => {
   expect(() => queryOf(query, 0)).toThrow(message);
+});
+
+test.each<[string, number, (i: number) => string, string]>([
+  ['very many patterns', 101, (i) => `/a/[0-9]${i}`, 'path: regular expressions: 101, at most 100'],
+  ['many large patterns', 4, (i) => `.{900}${i}`, 'path: cost of all regular expressions: 75'],
+  ['a pattern that is too large', 1, () => '.{1000}', 'path: cost of a regular expression: 21000'],
+])('%s in the filters of a query are refused', (_, count, pattern, message) => {
+  const filters = Array.from({ length: count }, (__, i) => ({ path: [pattern(i)] }));
+  const request = { include: filters.filter((__, i) => i % 2 === 0), exclude: filters.filter((__, i) => i % 2 === 1) };
+  expect(() => streamQuery(request, 0, context)).toThrow(message);
+});
+
+test('a path that is too long for the patterns of the query is counted, not matched', async () => {
+  const ring = new StreamRing(large);
+  const path = `/${'a'.repeat(199)}`;
+  ring.push(item({ name: 'short', path: '/aaa' }), 1_000);
+  ring.push(item({ name: 'long', path, method: 'GET' }), 1_000);
+  const dear = encodeURIComponent('/([a-z]?){150}[a-z]{150}|/a+');
+  expect(names(await read(ring, `path=${dear}`))).toEqual(['lost 1 pattern', 'short']);
+  expect(names(await read(ring, `path=${dear}&after=${ring.id}.0`))).toEqual(['lost 1 pattern', 'short']);
+  expect(names(await read(ring, `path=${dear}&method=POST`))).toEqual([]);
+  expect(names(await read(ring, `path=${path}`))).toEqual(['long']);
+  expect(names(await read(ring, 'path=/a.*'))).toEqual(['short', 'long']);
+});
+
+test('a scan of the ring lets other work run, and misses nothing that is held', async () => {
+  const ring = new StreamRing(large);
+  for (let i = 0; i < 20_000; i++) ring.push(item({ name: String(i), path: `/a/${i}`, statusCode: 200 }), 1_000);
+  let turns = 0;
+  const pace = (): Pace => new Pace(undefined, { due: () => true, next: async () => void turns++ });
+  const scan = async (query: string): Promise<string[]> => {
+    turns = 0;
+    const events: StreamEvent[] = [];
+    const asked = queryOf(query, 10_000);
+    for await (const batch of readStream(ring, asked, never, startOf(ring, asked), pace())) events.push(...batch);
+    return names(events);
+  };
+  const found = ['7', '77', '777', '7777'];
+  for (const query of ['number=10', 'number=all&first', `after=${ring.id}.0`]) {
+    expect(await scan(`${query}&path=${encodeURIComponent('/a/7{1,4}')}`)).toEqual(found);
+    expect(turns).toBeGreaterThan(100);
+    expect(await scan(`${query}&status=200&number=20000`)).toHaveLength(20_000);
+    expect(turns).toBeGreaterThan(50);
+  }
+});
+
+test('a reader that leaves during a scan ends it', async () => {
+  const ring = new StreamRing(large);
+  for (let i = 0; i < 20_000; i++) ring.push(item({ name: String(i) }), 1_000);
+  const gone = new AbortController();
+  let turns = 0;
+  const pace = new Pace(undefined, { due: () => true, next: async () => void (++turns && gone.abort()) });
+  const asked = queryOf('number=all&method=GET', 10_000);
+  for await (const _ of readStream(ring, asked, gone.signal, startOf(ring, asked), pace));
+  expect(turns).toBe(1);
 });
 
 const attributes = (values: Record<string, string | number>) =>

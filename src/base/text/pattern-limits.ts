@@ -25,6 +25,11 @@ export class PatternLimits {
     this.#bounds = bounds;
   }
 
+  /** The cost of all that were counted. */
+  get cost(): number {
+    return this.#cost;
+  }
+
   /** Counts a regular expression. Returns the reason to refuse it, or null. */
   add(pattern: string): string | null {
     if (this.#known.has(pattern)) return null;

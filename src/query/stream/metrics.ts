@@ -31,4 +31,4 @@ export function createStreamMetrics(registry: Registry) {
   };
 }
 
-const sources = ['ring', 'reader', 'labels', 'relay'];
+const sources = ['ring', 'reader', 'labels', 'pattern', 'relay'];

@@ -1,4 +1,6 @@
-import { LineSplitter, type StreamMessage } from '../../stream/index.ts';
+import { jest } from '@jest/globals';
+import { RE2JS } from 're2js';
+import { LineSplitter, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { NodeStates } from './node-states.ts';
@@ -67,6 +69,26 @@ test('relative times of a request become the same absolute times for all agents'
   expect(streamPlan({ since: '99999999999h' }, now).base).toEqual({});
   expect(() => streamPlan({ include: [{ path: ['('] }] }, now)).toThrow('path: not an RE2 pattern');
   expect(() => streamPlan({ after: 'ab.1' }, now)).toThrow('after: is for the stream of one agent');
+});
+
+test('patterns of paths beyond the limits of a query are refused before any of them is compiled', () => {
+  const compile = jest.spyOn(RE2JS, 'compile');
+  const filters = (n: number, each: number): NonNullable<StreamRequest['include']> =>
+    Array.from({ length: n }, (_, i) => ({ path: Array.from({ length: each }, (__, j) => `\\pL{190}a${i}.${j}`) }));
+  expect(() => streamPlan({ include: filters(64, 64), exclude: filters(64, 64) }, 0)).toThrow(
+    'path: cost of all regular expressions:',
+  );
+  const cheap = Array.from({ length: 51 }, (_, i) => `/[a-z]/${i}`);
+  expect(() => streamPlan({ include: [{ path: cheap.slice(1) }], exclude: [{ path: cheap }] }, 0)).toThrow(
+    'path: regular expressions: 51, at most 50',
+  );
+  expect(compile).not.toHaveBeenCalled();
+  streamPlan({ include: [{ path: cheap.slice(1) }], exclude: [{ path: cheap.slice(1) }] }, 0);
+  expect(compile).toHaveBeenCalledTimes(50);
+  const names = Array.from({ length: 64 }, (_, i) => `/items/${i}`);
+  streamPlan({ include: [{ path: names }], exclude: [{ path: names.map((name) => `${name}/.*`) }] }, 0);
+  expect(compile).toHaveBeenCalledTimes(50);
+  compile.mockRestore();
 });
 
 test('nodes that change together are reported together, and two changes of one node in their order', async () => {

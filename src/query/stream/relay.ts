@@ -77,7 +77,6 @@ export class StreamRelay {
    */
   open(call: StreamCall): (sink: StreamSink) => Promise<void> {
     const { clock, directory, maxClients, metrics, logger } = this.#options;
-    const plan = streamPlan(call.request, clock.now());
     if (this.#stop.signal.aborted) throw new ApiError('unavailable', 'the server is stopping');
     if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet');
     if (this.#clients >= maxClients) {
@@ -87,6 +86,7 @@ export class StreamRelay {
         `there are ${maxClients} readers of the stream already, the most that are served`,
       );
     }
+    const plan = streamPlan(call.request, clock.now());
     return async (sink) => {
       metrics.clients(++this.#clients);
       try {

@@ -1,3 +1,4 @@
+import { queryLimits } from '../../promql/index.ts';
 import { invalidField, streamQuery, type StreamRequest } from '../../stream/index.ts';
 import { nodesOf } from './scope.ts';
 
@@ -18,13 +19,14 @@ export interface StreamPlan {
 const anyNode = { node: '', podLabels: () => undefined };
 
 /**
- * The plan of a request. Errors: ERR_INPUT_INVALID that names the field, for every request that an agent would refuse.
+ * The plan of a request. The patterns of its paths have the limits of one query's.
+ * Errors: ERR_INPUT_INVALID that names the field, for every request that an agent would refuse.
  */
 export function streamPlan(request: StreamRequest, nowMs: number): StreamPlan {
   for (const field of ['cursors', 'after'] as const) {
     if (request[field] !== undefined) throw invalidField(field, 'is for the stream of one agent');
   }
-  const { number, first, follow, sinceMs, untilMs } = streamQuery(request, nowMs, anyNode);
+  const { number, first, follow, sinceMs, untilMs } = streamQuery(request, nowMs, anyNode, queryLimits);
   const { include, exclude, types } = request;
   return {
     number,
