@@ -13,7 +13,7 @@ export {
 } from './records.ts';
 export { endsOfSpan, endText, lossReason, operationOf, outcomeOf } from './item-text.ts';
 export { SeenItems } from './seen-items.ts';
-export { LineSplitter } from './line-splitter.ts';
+export { LineSplitter, maxLineLength } from './line-splitter.ts';
 export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
 export {
   type FilterContext,

@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { OperatorError } from '../base/errors.ts';
 
-/** The longest accepted line; even a span with every field at its limit is far shorter. Units: characters. */
-const maxLineLength = 1024 * 1024;
+/** The longest accepted line; an agent cuts spans and flows so that theirs are shorter. Units: characters. */
+export const maxLineLength = 1024 * 1024;
 
 /** Cuts a body into lines as its chunks arrive. Text after the last line break is never returned. */
 export class LineSplitter {

@@ -3,7 +3,8 @@ import { rfc3339Nano, type FlowEnd, type FlowRecord } from '../../stream/index.t
 import type { Identity } from '../identity/identity.ts';
 import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
-import { valueText } from '../mapping/label-set.ts';
+import { truncate, valueText } from '../mapping/label-set.ts';
+import { fittingAttributes, maxTextLength, memoryOf } from './record-size.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
 
@@ -85,7 +86,7 @@ export class FlowIntake {
     const at = timeMs > 0 ? Math.min(timeMs, now) : now;
     const { attributes, local } = this.#identity.flow(point.attributes);
     const flow = flowRecord(attributes, bytes, rfc3339Nano(BigInt(at) * 1_000_000n));
-    const size = 400 + 60 * point.attributes.length;
+    const size = 400 + memoryOf(flow.source) + memoryOf(flow.destination) + memoryOf(flow.attributes);
     this.#ring.push({ timeMs: at, bytes: size, account: local[0] ?? '', flow }, now);
   }
 }
@@ -125,7 +126,7 @@ const endKeys = ['address', 'port', 'name', 'zone', 'cidr'] as const;
 
 /** A flow point's attributes as a record. */
 export function flowRecord(attributes: readonly Attribute[], bytes: number, end: string): FlowRecord {
-  const rest = new Map(attributes.map(({ key, value }) => [key, valueText(value)]));
+  const rest = new Map(attributes.map(({ key, value }) => [key, truncate(valueText(value), maxTextLength)]));
   const take = (key: string): string | undefined => {
     const value = rest.get(key);
     rest.delete(key);
@@ -139,7 +140,7 @@ export function flowRecord(attributes: readonly Attribute[], bytes: number, end:
     bytes,
     source: flowEnd('src', take),
     destination: flowEnd('dst', take),
-    attributes: Object.fromEntries([...rest].filter(([, value]) => value !== '')),
+    attributes: fittingAttributes([...rest].filter(([, value]) => value !== '')),
   };
 }
 

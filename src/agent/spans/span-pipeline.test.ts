@@ -2,7 +2,9 @@ import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import { aPod, nodePods, senderAttributes, showPoints } from '../../testing/node-pods.ts';
-import type { Attribute, Span, TracesRequest } from '../otlp/model.ts';
+import type { AnyValue, Attribute, Span, TracesRequest } from '../otlp/model.ts';
+import { plainValue } from '../mapping/label-set.ts';
+import { maxLineLength } from '../../stream/index.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { StreamRing } from './stream-ring.ts';
 import { UnshownSpans } from './unshown-spans.ts';
@@ -45,6 +47,8 @@ function request(spans: readonly Span[], resource: Record<string, string> = web(
   return { resources: [{ attributes: attributes(resource), scopes: [{ scope: { name: '', version: '' }, spans }] }] };
 }
 
+const fieldKeys = ['service.name', 'http.request.method', 'http.route', 'url.path', 'k8s.container.name'];
+
 type Config = Pick<CaptureConfig, 'monitors' | 'fallback' | 'limits' | 'redaction'>;
 
 function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change: Partial<Config> = {}) {
@@ -66,8 +70,54 @@ function aPipeline(rule: Partial<CaptureConfig['monitors'][number]> = {}, change
   const monitors = [{ namespace: 'shop', name: 'm', uid: '', pods: ['web-1'], ...rule }];
   pipeline.setConfig({ monitors, limits: builtinLimits, ...change });
   const shown = () => Array.from({ length: ring.next - ring.first }, (_, i) => ring.at(ring.first + i)!.span!);
-  return { pipeline, clock, shown, dropped, identity, unknown: () => unknown, contradicted: () => contradicted };
+  return { pipeline, clock, ring, shown, dropped, identity, unknown: () => unknown, contradicted: () => contradicted };
 }
+
+describe('a span with very much in its attributes', () => {
+  const big = 'x'.repeat(5_000);
+  const many = <T>(one: T, count = 1_000): T[] => Array.from({ length: count }, () => one);
+  const bytes = new Uint8Array(100_000).fill(1);
+  const lists = (depth: number): AnyValue => (depth === 0 ? big : many(lists(depth - 1), 10));
+  const large: [string, Attribute[]][] = [
+    ['a list of long texts', [{ key: 'x', value: many(big) }]],
+    ['a list of characters that JSON escapes', [{ key: 'x', value: many('\u0001'.repeat(5_000)) }]],
+    ['a list of numbers', [{ key: 'x', value: many(-1.2345678901234567e-100, 100_000) }]],
+    ['a list of empty texts', [{ key: 'x', value: many('', 1_000_000) }]],
+    ['lists of lists', [{ key: 'x', value: lists(4) }]],
+    ['a map', [{ key: 'x', value: { entries: many(big).map((value, i) => ({ key: `${big}${i}`, value })) } }]],
+    ['bytes', many(bytes, 50).map((value, i) => ({ key: `x${i}`, value }))],
+    ['three hundred long texts', many(big, 300).map((value, i) => ({ key: `x${i}`, value }))],
+    ['lists where names and paths belong', fieldKeys.map((key) => ({ key, value: many('\u0001'.repeat(5_000)) }))],
+  ];
+
+  const unescaped = (value: unknown): number => JSON.stringify(value).replaceAll('\\u0001', '.').length;
+
+  test.each(large)('has a line that readers accept, and all of it counts as memory: %s', (_, own) => {
+    const { pipeline, shown, ring } = aPipeline();
+    pipeline.take(request([{ ...span(), attributes: own }]));
+    const [record] = shown();
+    expect(JSON.stringify(record).length).toBeLessThan(0.75 * maxLineLength);
+    expect(ring.bytes).toBeGreaterThan(0.9 * unescaped(record));
+  });
+
+  test.each(large)('counts as memory while it waits for its sender to be proven: %s', (_, own) => {
+    const waiting = new UnshownSpans(() => {}, { maxBytes: 1e9, waitMs: 1_000 });
+    const held = request([{ ...span(), attributes: own }]).resources[0]!;
+    waiting.hold('shop', held, 0);
+    const sizes = own.map(({ value }) => unescaped(plainValue(value)));
+    expect(waiting.bytes).toBeGreaterThan(0.7 * sizes.reduce((sum, size) => sum + size));
+  });
+
+  test('keeps its path and its first attributes', () => {
+    const { pipeline, shown } = aPipeline();
+    const own = [{ key: 'a', value: ['b', 1] }, ...large[0]![1], ...attributes({ 'url.path': '/cart', z: 'last' })];
+    pipeline.take(request([{ ...span(), attributes: own }]));
+    expect(shown()).toMatchObject([{ path: '/cart', attributes: { a: ['b', 1] } }]);
+    const [first] = shown()[0]!.attributes['x'] as string[];
+    expect(first).toBe('x'.repeat(4_096));
+    expect(shown()[0]!.attributes).not.toHaveProperty('z');
+  });
+});
 
 describe('tail decisions', () => {
   const tail = { ratio: '0', keepErrors: true, keepSlowerThanMs: 100 };

@@ -7,6 +7,7 @@ import { wants } from '../mapping/monitor-rules.ts';
 import type { Attribute, ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
 import { type Redactor, Redactors } from '../redaction/redactor.ts';
 import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
+import { memoryOf } from './record-size.ts';
 import { isShown, pathOf, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
@@ -186,11 +187,11 @@ function countSpans({ scopes }: ResourceSpans): number {
   return scopes.reduce((count, { spans }) => count + spans.length, 0);
 }
 
-/** Approximate memory of a record, without serialising it: its fixed part and each attribute with its text. */
-function sizeOf(record: SpanRecord): number {
-  let size = 600 + record.name.length + (record.path?.length ?? 0) + (record.statusMessage?.length ?? 0);
-  for (const [key, value] of Object.entries(record.attributes)) {
-    size += 48 + key.length + (typeof value === 'string' ? value.length : 16);
-  }
-  return size;
+/** Approximate memory of a record, without serialising it: its fixed part, its texts and its attributes. */
+function sizeOf({ attributes, ...fields }: SpanRecord): number {
+  const texts = Object.values(fields).reduce(
+    (sum: number, field) => sum + (typeof field === 'string' ? field.length : 0),
+    0,
+  );
+  return 600 + texts + memoryOf(attributes);
 }

@@ -3,6 +3,7 @@ import { isReservedLabel } from '../identity/enrich.ts';
 import { plainValue, truncate } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
 import type { Redactor } from '../redaction/redactor.ts';
+import { fittingAttributes, maxTextLength } from './record-size.ts';
 import { rfc3339Nano, type SpanRecord } from '../../stream/index.ts';
 
 const workloadKeys: readonly (readonly [key: string, kind: string])[] = [
@@ -41,13 +42,12 @@ export function spanRecord(
   const from = redactedMap(resource, redactor, headers);
   const text = (key: string): string | undefined => {
     const value = own.get(key) ?? from.get(key);
-    return value === undefined || value === '' ? undefined : String(value);
+    if (value === undefined || value === '') return undefined;
+    return truncate(typeof value === 'object' ? JSON.stringify(value) : String(value), maxTextLength);
   };
   const workload = workloadKeys.find(([key]) => text(key) !== undefined);
   const status = Number(text('http.response.status_code') ?? NaN);
   const path = text('url.path') ?? pathOf(text('url.full'));
-  const attributes: Record<string, unknown> = {};
-  for (const [key, value] of own) if (!shownElsewhere.has(key)) attributes[key] = value;
   return {
     traceId: span.traceId,
     spanId: span.spanId,
@@ -67,7 +67,7 @@ export function spanRecord(
     ...given('path', path),
     ...given('route', text('http.route')),
     ...given('statusCode', Number.isInteger(status) ? status : undefined),
-    attributes,
+    attributes: fittingAttributes(own.entries().filter(([key]) => !shownElsewhere.has(key))),
   };
 }
 
@@ -79,8 +79,6 @@ const shownElsewhere = new Set([
   'span.metrics.skip',
 ]);
 
-/** Longer names, messages and texts of attributes are cut. Units: characters. */
-const maxTextLength = 4_096;
 const noHeaders: ReadonlySet<string> = new Set();
 
 function redactedMap(

@@ -1,11 +1,7 @@
-import { decodeMetricsRequest } from '../otlp/protobuf/decode.ts';
-import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
 import { heapAfterGc } from '../../testing/heap.ts';
-import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { Pace } from '../../base/turns/turns.ts';
-import { FlowIntake, flowRecord } from './flow-intake.ts';
+import { flowRecord } from './flow-intake.ts';
 import {
   rfc3339Nano,
   parseStreamRequest,
@@ -365,58 +361,4 @@ test('a follower gets the count of items whose labels this node does not know', 
   expect(names([...((await first).value as StreamEvent[])])).toEqual(['lost 1 labels', 'ours']);
   stop.abort();
   expect((await stream.next()).done).toBe(true);
-});
-
-test('flow counters become items with the bytes since the previous report', () => {
-  const clock = new FakeClock(1_795_258_170_000);
-  const ring = new StreamRing(large);
-  const intake = new FlowIntake(ring, clock, nodePods());
-  const nowNs = clock.now() * 1e6;
-  const point = (value: number, startNs: number, port: number) => ({
-    attributes: attributes({ direction: 'request', 'dst.port': port }),
-    startNs,
-    timeNs: nowNs,
-    noValue: false,
-    value,
-    exemplars: [],
-  });
-  const take = (points: ReturnType<typeof point>[]): void => {
-    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
-    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
-    const scopes = [{ scope: { name: '', version: '' }, metrics }];
-    intake.take(decodeMetricsRequest(Buffer.from(encodeMetricsRequest({ resources: [{ attributes: [], scopes }] }))));
-  };
-  const old = nowNs - 60e9;
-  const fresh = nowNs + 1e9;
-  take([point(1_000, old, 80), point(50, fresh, 443)]);
-  take([point(1_500, old, 80), point(50, fresh, 443)]);
-  take([point(20, fresh, 80)]);
-  const flows = Array.from({ length: ring.next }, (_, i) => ring.at(i)!.flow!);
-  expect(flows.map((f) => [f.destination.port, f.bytes])).toEqual([
-    [443, 50],
-    [80, 500],
-    [80, 20],
-  ]);
-});
-
-test('endless flows of a namespace displace only its own flows; a forgotten flow is not counted in full again', () => {
-  const clock = new FakeClock(1_795_258_170_000);
-  const ring = new StreamRing(large);
-  const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9' }), aPod('noisy/a', { ip: '10.0.0.8' }));
-  const intake = new FlowIntake(ring, clock, identity);
-  const startNs = clock.now() * 1e6 + 1e9;
-  const point = (address: string, peer: number, value: number) => ({
-    attributes: attributes({ 'src.address': address, 'dst.address': '9.9.9.9', 'dst.port': 443, peer }),
-    ...{ startNs, timeNs: startNs, noValue: false, value, exemplars: [] },
-  });
-  const take = (points: ReturnType<typeof point>[]): number[] => {
-    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
-    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
-    const from = ring.next;
-    intake.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
-    return Array.from({ length: ring.next - from }, (_, i) => ring.at(from + i)!.flow!.bytes);
-  };
-  expect(take([point('10.0.0.9', 0, 100)])).toEqual([100]);
-  take(Array.from({ length: 25_000 }, (_, i) => point('10.0.0.8', i, 7)));
-  expect(take([point('10.0.0.9', 0, 130), point('10.0.0.8', 0, 8), point('10.0.0.8', 24_999, 9)])).toEqual([30, 2]);
 });

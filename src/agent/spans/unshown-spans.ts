@@ -1,4 +1,5 @@
 import type { ResourceSpans } from '../otlp/model.ts';
+import { memoryOf } from './record-size.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
 export interface UnshownLimits {
@@ -64,8 +65,9 @@ export class UnshownSpans {
 /** Approximate memory of decoded spans. */
 function bytesOf({ attributes, scopes }: ResourceSpans): number {
   const spans = scopes.flatMap((scope) => scope.spans);
-  const texts = [...attributes, ...spans.flatMap((span) => span.attributes)].map(({ key, value }) =>
-    typeof value === 'string' ? key.length + value.length + 80 : key.length + 96,
+  const sizes = [...attributes, ...spans.flatMap((span) => span.attributes)].map(
+    ({ key, value }) => 80 + key.length + memoryOf(value),
   );
-  return spans.length * 500 + texts.reduce((sum, size) => sum + size, 200);
+  for (const { name, statusMessage } of spans) sizes.push(500 + name.length + statusMessage.length);
+  return sizes.reduce((sum, size) => sum + size, 200);
 }

@@ -98,6 +98,39 @@ test('the pauses between attempts grow to ten seconds, and a failure is reported
   await end();
 }, 20_000);
 
+test('the pauses also grow for an agent that fails each time after it has connected, until something comes', async () => {
+  const failing = { messages: [connected('a.5')], failure: new AgentFailure('protocol', 'a long line') };
+  const { clock, asked, end } = stage([
+    ...[failing, failing, failing],
+    ...[{ messages: [connected('a.5'), item('x', 'a.6')], failure: away }, failing, failing],
+  ]);
+  await settle();
+  const at: number[] = [];
+  for (let t = 0; t < 4_000; t += 125) {
+    while (at.length < asked.length) at.push(t);
+    await clock.advance(125);
+  }
+  expect(at.slice(1).map((t, i) => t - at[i]!)).toEqual([250, 500, 1_000, 250, 500, 1_000]);
+  await end();
+});
+
+test('a connection that lasted is made again soon, however long the pause before it', async () => {
+  const { clock, asked, end } = stage([
+    ...Array.from({ length: 6 }, () => ({ failure: away })),
+    { messages: [connected('a.5')] },
+    { failure: away },
+  ]);
+  await settle();
+  await clock.advance(16_000);
+  expect(asked).toHaveLength(7);
+  // After 30 s of silence the agent is probed, and the probe fails.
+  await clock.advance(29_750);
+  expect(asked).toHaveLength(8);
+  await clock.advance(250);
+  expect(asked).toHaveLength(9);
+  await end();
+});
+
 test('an agent that announces its end, or ends its answer without a word, is reported as unreachable', async () => {
   const ending: StreamMessage = {
     ...{ node: 'n1', time },

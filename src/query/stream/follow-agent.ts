@@ -29,7 +29,10 @@ export interface FollowOptions {
 
 /** After this much silence the agent is probed. Units: ms. */
 const silenceMs = 30_000;
-/** Back-off between two attempts: it doubles from the first delay to the longest. Units: ms. */
+/**
+ * Back-off between two attempts: it doubles from the first delay to the longest, and begins anew after a connection that
+ * brought anything or lasted. Units: ms.
+ */
 const firstDelayMs = 250;
 const longestDelayMs = 10_000;
 
@@ -42,32 +45,46 @@ export async function followAgent(agent: AgentAddress, options: FollowOptions): 
   const { clock, signal } = options;
   let delay = firstDelayMs;
   let { cursor, told } = options;
-  const connected = (): void => {
-    delay = firstDelayMs;
-    told = undefined;
-    options.onConnected();
+  let connectedAt = Infinity;
+  const heard: Heard = {
+    connected: () => {
+      connectedAt = clock.monotonic();
+      told = undefined;
+      options.onConnected();
+    },
+    // A mere connection does not count: an agent may connect and then fail at the same position each time.
+    came: () => void (delay = firstDelayMs),
+    cursor: (next) => options.onCursor((cursor = next)),
   };
   while (!signal.aborted) {
+    connectedAt = Infinity;
     try {
-      await readOn(agent, options, cursor, connected, (next) => options.onCursor((cursor = next)));
+      await readOn(agent, options, cursor, heard);
       throw new AgentFailure('unreachable', 'the agent ended the stream');
     } catch (error) {
       if (signal.aborted) return;
       const failure = error instanceof AgentFailure ? error : new AgentFailure('protocol', String(error));
       if (failure.reason !== told) options.onFailure(failure);
       told = failure.reason;
+      if (clock.monotonic() - connectedAt >= longestDelayMs) delay = firstDelayMs;
     }
     await sleep(clock, delay, signal).catch(() => {});
     delay = Math.min(2 * delay, longestDelayMs);
   }
 }
 
+/** What one connection tells: that it is made, that an item or a loss came, and its position. */
+interface Heard {
+  readonly connected: () => void;
+  readonly came: () => void;
+  readonly cursor: (cursor: string) => void;
+}
+
 async function readOn(
   agent: AgentAddress,
   options: FollowOptions,
   cursor: string | undefined,
-  connected: () => void,
-  onCursor: (cursor: string) => void,
+  heard: Heard,
 ): Promise<void> {
   const { read, clock, headMs } = options;
   const stop = new LinkedAbort(options.signal);
@@ -94,12 +111,15 @@ async function readOn(
       heardAt = clock.monotonic();
       for (const received of batch) {
         const { message } = received;
-        if (message.node_status?.state === 'NODE_CONNECTED') connected();
+        if (message.node_status?.state === 'NODE_CONNECTED') heard.connected();
         else if (message.node_status)
           throw new AgentFailure('unreachable', message.node_status.message ?? 'it is ending');
-        else if (message.lost) options.onLost(message);
-        else options.onItem(received);
-        if (message.cursor !== undefined) onCursor(message.cursor);
+        else {
+          heard.came();
+          if (message.lost) options.onLost(message);
+          else options.onItem(received);
+        }
+        if (message.cursor !== undefined) heard.cursor(message.cursor);
       }
     }
   } finally {
