@@ -7,6 +7,7 @@ import type { UserInfo } from '../../../kube/reviews.ts';
 import { until } from '../../../testing/until.ts';
 import { ShiftedClock } from '../../../testing/shifted-clock.ts';
 import { createCustomMetricsMeter } from '../metrics.ts';
+import { declaredMetrics, type MonitorLike, monitorProvider } from '../providers/monitor-provider.ts';
 import { presetProvider } from '../providers/preset-provider.ts';
 import type { MetricProvider } from '../providers/provider.ts';
 import { describedResource } from '../resources.ts';
@@ -33,6 +34,18 @@ const everything: MetricProvider = {
       : undefined,
 };
 
+/** A monitor that declares the metric `busy` of its namespace. */
+const declared = declaredMetrics([
+  {
+    metadata: { name: 'monitor', namespace: 'ns' },
+    spec: {
+      mode: 'Capture',
+      selector: {},
+      autoscaling: { metrics: [{ name: 'busy', resource: 'namespaces', expr: 'sum(x)' }] },
+    },
+  } as MonitorLike,
+]);
+
 let server: Server;
 let values: Record<string, number>;
 let missingNodes: string[];
@@ -41,6 +54,7 @@ let failing: boolean;
 let asked: string[];
 let allowed: boolean;
 let externalOn: boolean;
+let fallsBack: boolean;
 /** Every evaluation waits for this promise. */
 let evaluation: Promise<void>;
 /** How many requests had their rights checked. */
@@ -48,7 +62,7 @@ let checks: number;
 const meter = createCustomMetricsMeter(new Registry(), () => ({}));
 
 beforeEach(async () => {
-  [evaluation, checks] = [Promise.resolve(), 0];
+  [evaluation, checks, fallsBack] = [Promise.resolve(), 0, false];
   [values, missingNodes, failing, asked, allowed, externalOn] = [
     { foo: 1.5, bar: 2, ns: 7 },
     [],
@@ -64,7 +78,7 @@ beforeEach(async () => {
     value,
   });
   const service = new MetricService({
-    providers: [everything, presetProvider],
+    providers: [everything, monitorProvider(() => declared), presetProvider],
     values: new ValueCache({
       instant: async (query, _time, { readsOf }) => {
         asked.push(query);
@@ -107,6 +121,9 @@ beforeEach(async () => {
       },
     },
     service,
+    get fallback() {
+      return fallsBack ? { values: async () => ({ from: 'another adapter' }) } : undefined;
+    },
     offer: () => ({ custom: everything.names(), external: externalOn ? ['m'] : undefined }),
     notReady: () => undefined,
     version: '0.1.0',
@@ -258,6 +275,16 @@ test('a caller without the right is refused with 403, discovery too; health stay
   expect((await get(`${custom}/namespaces/ns/pods/*/m`)).status).toBe(403);
   expect((await get(custom)).status).toBe(403);
   expect((await get('/healthz')).status).toBe(200);
+});
+
+test('beside a second adapter, a metric that a monitor declares for its namespace is served', async () => {
+  fallsBack = true;
+  values = { ns: 7 };
+  const { status, body } = await get(`${custom}/namespaces/ns/metrics/busy`);
+  expect([status, body.items]).toMatchObject([200, [{ describedObject: { name: 'ns' }, value: '7' }]]);
+  expect((await get(`${custom}/namespaces/other/metrics/busy`)).body).toEqual({ from: 'another adapter' });
+  expect((await get(`${custom}/namespaces/ns/metrics/unknown`)).body).toEqual({ from: 'another adapter' });
+  expect((await get(`${custom}/namespaces/ns/pods/*/m`)).body).toMatchObject({ kind: 'MetricValueList' });
 });
 
 test('a selector that cannot be read gives 400', async () => {

@@ -86,8 +86,9 @@ export class MetricService {
   /** Whether any provider has the metric for this kind of object, or the external metric. Errors: StatusError 500. */
   knows(path: CustomPath | ExternalPath): boolean {
     const { namespace, metric } = path;
-    const resource = path.kind === 'custom' ? path.resource : undefined;
-    return this.#find({ resource, namespace, metric, matchers: [], names: undefined }) !== undefined;
+    const { resource, name } = path.kind === 'custom' ? path : { resource: undefined, name: '*' };
+    const names = name === '*' ? undefined : [name];
+    return this.#find({ resource, namespace, metric, matchers: [], names }) !== undefined;
   }
 
   async custom(path: CustomPath, selectors: Selectors): Promise<{ body: unknown; degraded: boolean }> {
