@@ -21,16 +21,21 @@ const custom = '/apis/custom.metrics.k8s.io/v1beta2';
 const external = '/apis/external.metrics.k8s.io/v1beta1';
 
 /**
- * Knows the metric `m` of every object, with one row each for foo, bar and the namespace ns, and the metric `total` of
- * each resource. The expression of `total` spans nodes.
+ * Knows the metric `m` of every object, with one row each for foo, bar and the namespace ns. The metrics `total` and
+ * `received` of each resource span nodes: traffic to a pod is recorded on several.
  */
+const expressions: Readonly<Record<string, { value: string; label?: string }>> = {
+  m: { value: 'x' },
+  total: { value: 'sum(x) by (other)' },
+  received: { value: 'sum by (k8s_dst_name) (rate(ebpf_network_flow_bytes[1m]))', label: 'k8s_dst_name' },
+};
 const everything: MetricProvider = {
   name: 'test',
   names: () => [{ resource: describedResource('pods')!, metric: 'm' }],
   externalNames: () => ['m'],
   find: ({ resource, metric }) =>
-    metric === 'm' || (metric === 'total' && resource)
-      ? { value: metric === 'm' ? `x` : `sum(x) by (other)`, samples: ['x'], windowMs: 60_000, label: resource?.label }
+    expressions[metric] && (metric === 'm' || resource)
+      ? { samples: ['x'], windowMs: 60_000, label: resource?.label, ...expressions[metric] }
       : undefined,
 };
 
@@ -71,7 +76,7 @@ beforeEach(async () => {
     true,
     true,
   ];
-  const labels = ['k8s_pod_name', 'k8s_node_name', 'k8s_namespace_name', 'k8s_deployment_name'];
+  const labels = ['k8s_pod_name', 'k8s_dst_name', 'k8s_node_name', 'k8s_namespace_name', 'k8s_deployment_name'];
   const element = (name: string, part: string, value: number): VectorElement => ({
     labels: [...labels.map((label) => [label, name] as const), ['svc_part', part] as const],
     timestamp: 0,
@@ -310,6 +315,7 @@ describe('with a node missing', () => {
     ['a workload', `${custom}/namespaces/ns/deployments.apps/foo/m`],
     ['a namespace', `${custom}/namespaces/ns/metrics/m`],
     ['an expression over several nodes', `${custom}/namespaces/ns/pods/*/total`],
+    ['traffic to pods, which several nodes record', `${custom}/namespaces/ns/pods/*/received`],
     ['an external value', `${external}/namespaces/ns/m`],
   ])('%s gives 503, never a smaller number', async (_, path) => {
     const { status, body } = await get(path);

@@ -14,7 +14,7 @@ import type { Evaluated, ValueCache } from './value-cache.ts';
 
 /**
  * Whether each row of an expression's result is computed only from series with one and the same value of the label. If
- * the label is the pod's or the node's name, all series of a row are then on one node. So a row is either whole or
+ * the label is the recorded pod's or node's name, all series of a row are then on one node. So a row is either whole or
  * absent, whichever nodes are missing, and its value is never too small.
  * Conservative: false for an expression that it cannot judge.
  */
@@ -180,9 +180,15 @@ export class MetricService {
   }
 
   /** Errors: 503, unless each row comes from one node or the administrator allows partial aggregates. */
-  #checkWhole(query: MetricQuery, { name }: DescribedResource, metric: string, missing: readonly string[]): void {
-    const ofOneNode = (name === 'pods' || name === 'nodes') && query.label !== undefined;
-    if (ofOneNode && isPartitionedBy(query.value, query.label)) return;
+  #checkWhole(
+    query: MetricQuery,
+    { name, label }: DescribedResource,
+    metric: string,
+    missing: readonly string[],
+  ): void {
+    // Any other label, such as that of a flow's far end, may name a pod of another node.
+    const ofOneNode = (name === 'pods' || name === 'nodes') && query.label === label;
+    if (ofOneNode && isPartitionedBy(query.value, label)) return;
     if (!this.#options.partialAggregates) throw this.#refused(metric, missing);
   }
 
