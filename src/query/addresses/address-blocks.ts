@@ -6,6 +6,9 @@ export interface NamedBlock {
   readonly name: string;
 }
 
+/** Addresses by which every machine and every pod calls itself, or no address in particular. */
+const ofItself = ['127.0.0.0/8', '::1/128', '0.0.0.0/8', '::/128'];
+
 /**
  * The name of an address that belongs to no object of the cluster: the name that a policy gives its range, else its
  * block (256 addresses of IPv4, a /56 of IPv6, which a provider assigns to one customer). Single addresses outside the
@@ -14,6 +17,7 @@ export interface NamedBlock {
 export class AddressBlocks {
   readonly #podCidrs = new Map<string, readonly string[]>();
   #ofPods: BlockList | undefined;
+  readonly #ofItself = listOf(ofItself);
   /** The most specific range first. */
   #named: readonly { readonly name: string; readonly list: BlockList }[] = [];
 
@@ -33,7 +37,10 @@ export class AddressBlocks {
       });
   }
 
-  /** The name of an address. Undefined for an unnamed one of the pod network, and for text that is not an address. */
+  /**
+   * The name of an address. Undefined for an unnamed one of the pod network or of loopback, and for text that is not an
+   * address.
+   */
   outside(address: string): string | undefined {
     const family = isIP(address);
     if (family === 0) return undefined;
@@ -41,7 +48,7 @@ export class AddressBlocks {
     const named = this.#named.find(({ list }) => list.check(address, type));
     if (named) return named.name;
     this.#ofPods ??= listOf([...this.#podCidrs.values()].flat());
-    if (this.#ofPods.check(address, type)) return undefined;
+    if (this.#ofPods.check(address, type) || this.#ofItself.check(address, type)) return undefined;
     return family === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : block56(address);
   }
 }

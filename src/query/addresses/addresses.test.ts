@@ -81,6 +81,14 @@ test.each([
   ['10.244.3.4', 'unknown'],
   ['10.96.0.10', 'service kube-system/dns'],
   ['no address', 'unknown'],
+  ['127.0.0.1', 'unknown'],
+  ['127.8.0.1', 'unknown'],
+  ['::1', 'unknown'],
+  ['::ffff:127.0.0.1', 'unknown'],
+  ['::ffff:7f00:1', 'unknown'],
+  ['0.0.0.0', 'unknown'],
+  ['::', 'unknown'],
+  ['128.0.0.1', 'external 128.0.0.0/24'],
 ])('the owner of %s is %s', (address, owner) => {
   const index = new AddressIndex();
   index.setNode({ name: 'n', ips: ['192.168.0.1'], podCidrs: ['10.244.0.0/16', 'fd00:10::/48'] }, start);
@@ -103,6 +111,9 @@ test.each([
   ['gone.shop.svc.cluster.local', 'unknown'],
   ['api.example.com', 'external api.example.com'],
   ['outgoing', 'unknown'],
+  ['localhost', 'unknown'],
+  ['127.0.0.1', 'unknown'],
+  ['::1', 'unknown'],
   ['10.0.0.1', 'pod shop/web-1 of Deployment web'],
   ['10-0-0-1.shop.pod.cluster.local', 'pod shop/web-1 of Deployment web'],
   ['10-0-0-1.checkout.shop.svc.cluster.local', 'pod shop/web-1 of Deployment web'],
