@@ -87,8 +87,13 @@ export function createAgentStreamReader(
         for (;;) {
           const { done, value } = await within(idleMs, 'more of the answer', () => chunks.next());
           if (done) return lines.end();
-          const batch = lines.take(value as Buffer).map((line) => received(line, node, visible));
-          if (batch.length > 0) yield batch;
+          const batch: Received[] = [];
+          try {
+            for (const line of lines.take(value as Buffer)) batch.push(received(line, node, visible));
+          } finally {
+            // The lines before one that is no message count.
+            if (batch.length > 0) yield batch;
+          }
         }
       } finally {
         link.abort(new Error('the stream is not read any more'));

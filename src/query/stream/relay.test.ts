@@ -169,6 +169,14 @@ test.each([
   expect(await metric('svc_query_stream_node_failures_total')).toBe(1);
 });
 
+test('sound lines of an agent stay when one that is no message comes in the same piece', async () => {
+  pushInTurn(6);
+  const body = `${line('node-2', 'sound')}{}\n${line('node-2', 'after')}`;
+  stage.agents[1]!.misbehave = (_req, res) => void res.writeHead(200).end(body);
+  const told = 'NODE_ERROR node-2: an invalid message: node: Expected required property';
+  expect(words(await stage.read('/v1/stream')).sort()).toEqual(['0', '2', '3', '5', told, 'sound']);
+});
+
 test('an agent that is down, never answers, stalls or breaks off is unavailable after its timeout', async () => {
   pushInTurn(6);
   await stage.agents[0]!.stop('dies');
