@@ -138,9 +138,12 @@ test('if client certificates are required, only the API server is answered; a ch
     const statusOf = (shown: Partial<KeyPairPem>): Promise<number | undefined> =>
       new Promise((resolve, reject) => {
         const target = { host: '127.0.0.1', port: operator.webhook, rejectUnauthorized: false, agent: false };
-        const asked = httpsRequest({ ...target, ...shown, method: 'POST', path: '/convert' }, (res) => {
-          resolve(res.resume().statusCode);
-        });
+        const asked = httpsRequest(
+          { ...target, ...shown, method: 'POST', path: '/validate/trafficmonitors' },
+          (res) => {
+            resolve(res.resume().statusCode);
+          },
+        );
         asked.on('error', reject).end('{}');
       });
     expect([await statusOf({}), await statusOf(await signed('anna'))]).toEqual([403, 403]);

@@ -1,7 +1,9 @@
+import { jest } from '@jest/globals';
 import { createServer, request as httpRequest, type ClientRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
 import type { AdmissionRequest, AdmissionVerdict } from './admission.ts';
 import { webhookHandler } from './handler.ts';
 
@@ -171,6 +173,47 @@ test('a conversion of a long list of 20 MiB is accepted, and one of 25 MiB is re
   expect((await post('/convert', conversion('example.dev/v1', ...objects(20))))[0]).toBe(200);
   const [status, body] = await post('/convert', conversion('example.dev/v1', ...objects(25)));
   expect([status, body['message']]).toEqual([400, expect.stringContaining('larger than 25165824 bytes')]);
+});
+
+test.each<[sentence: string, path: string, text: string, message: string]>([
+  ['a conversion that only opens lists', '/convert', '['.repeat(4 * mebibyte), 'nested deeper than 1000'],
+  ['a conversion of very many empty lists', '/convert', '[],'.repeat(1_000_000), 'more than 750000 values'],
+  ['an admission that only opens lists', '/validate/widgets', '{"a":'.repeat(mebibyte), 'nested deeper than 1000'],
+  ['an admission of very many numbers', '/validate/widgets', `[${'1,'.repeat(300_000)}1]`, 'more than 250000 values'],
+])('%s is refused before it is parsed', async (_sentence, path, text, message) => {
+  const parse = jest.spyOn(JSON, 'parse');
+  const answer = await fetch(base + path, { method: 'POST', body: text });
+  const parsed = parse.mock.calls.some(([read]) => read.length === text.length);
+  parse.mockRestore();
+  expect([answer.status, ((await answer.json()) as { message: string }).message, parsed]).toEqual([
+    400,
+    expect.stringContaining(message),
+    false,
+  ]);
+});
+
+test('the values of reviews that are being answered are bounded together, and leave room for others', async () => {
+  const decided = Promise.withResolvers<AdmissionVerdict>();
+  let asked = 0;
+  verdict = () => (asked++, decided.promise);
+  const large = review({ object: { metadata: {}, list: Array.from({ length: 200_000 }, () => 1) } });
+  const held = Array.from({ length: 3 }, () => post('/validate/widgets', large));
+  await until('the validator of three reviews', () => asked === 3);
+  expect((await post('/validate/widgets', large))[0]).toBe(503);
+  const fromElsewhere = httpRequest(`${base}/validate/widgets`, { method: 'POST', localAddress: '127.0.0.2' });
+  const status = new Promise((resolve) => fromElsewhere.on('response', (res) => resolve(res.resume().statusCode)));
+  fromElsewhere.end(JSON.stringify(large));
+  await until('the validator of the review from elsewhere', () => asked === 4);
+  decided.resolve({ allowed: true });
+  expect(await status).toBe(200);
+  expect((await Promise.all(held)).map(([code]) => code)).toEqual([200, 200, 200]);
+  expect((await post('/validate/widgets', large))[0]).toBe(200);
+});
+
+test('without converters there is no conversion path', async () => {
+  const handler = webhookHandler({ validators: {}, converters: {}, clock, logger: silentLogger });
+  server.removeAllListeners('request').on('request', handler);
+  expect((await post('/convert', conversion('example.dev/v2', widget)))[0]).toBe(404);
 });
 
 /** Sends the first `bytes` of a review that never ends. `status` resolves with the status of the answer. */

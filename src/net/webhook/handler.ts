@@ -15,7 +15,7 @@ import { Crowded, ReviewBodies } from './review-bodies.ts';
 export interface WebhookOptions {
   /** The validator of each path, such as `/validate/widgets`. */
   validators: Readonly<Record<string, Validator>>;
-  /** Served at `/convert`. */
+  /** Served at `/convert`, which does not exist without any. */
   converters: Converters;
   clock: Clock;
   logger: Logger;
@@ -29,10 +29,14 @@ export interface WebhookOptions {
 }
 
 /** The API server sends an object at most twice in one review, and objects are at most 3 MiB in etcd. */
-const maxAdmissionBytes = 8 * 1024 * 1024;
+const admissionLimits = { maxBytes: 8 * 1024 * 1024, maxValues: 250_000 };
 /** One conversion contains all objects of a list that the client does not request in pages. */
-const maxConversionBytes = 24 * 1024 * 1024;
-const bodyLimits = { all: 2 * maxConversionBytes, ofAddress: maxConversionBytes };
+const conversionLimits = { maxBytes: 24 * 1024 * 1024, maxValues: 750_000 };
+const bodyLimits = {
+  bytes: { all: 2 * conversionLimits.maxBytes, ofAddress: conversionLimits.maxBytes },
+  // A million values take some 100 MB, a fifth of the container's memory.
+  values: { all: 1_000_000, ofAddress: conversionLimits.maxValues },
+};
 const defaultDeadlineMs = 4_000;
 
 /**
@@ -46,15 +50,15 @@ const defaultDeadlineMs = 4_000;
  */
 export function webhookHandler(options: WebhookOptions): HttpHandler {
   const bodies = new ReviewBodies(bodyLimits);
+  const converts = Object.keys(options.converters).length > 0;
   return (req, res) => {
     const { path } = requestTarget(req);
     const validator = Object.hasOwn(options.validators, path) ? options.validators[path] : undefined;
-    if (!validator && path !== '/convert') return send(res, 404, { message: 'not found' });
+    if (!validator && !(converts && path === '/convert')) return send(res, 404, { message: 'not found' });
     if (req.method !== 'POST') return send(res, 405, { message: 'a review is POSTed' });
     const observed = options.observe?.(path);
-    const maxBytes = validator ? maxAdmissionBytes : maxConversionBytes;
     return bodies
-      .with(req, maxBytes, (body) => answer(body, validator, options))
+      .with(req, validator ? admissionLimits : conversionLimits, (body) => answer(body, validator, options))
       .then(
         (body) => {
           observed?.(200);

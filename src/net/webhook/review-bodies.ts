@@ -1,61 +1,112 @@
 import type { IncomingMessage } from 'node:http';
 import { changeCount } from '../../base/collections/counts.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { jsonSize } from '../../base/text/json-size.ts';
+
+/** A limit of what reviews hold at a time. */
+export interface SharedLimit {
+  /** All reviews together. */
+  readonly all: number;
+  /** The reviews from one address. */
+  readonly ofAddress: number;
+}
 
 export interface BodyLimits {
-  /** All bodies together. Units: bytes. */
-  readonly all: number;
-  /** The bodies from one address. Units: bytes. */
-  readonly ofAddress: number;
+  readonly bytes: SharedLimit;
+  /** Of parsed bodies. A value takes some 100 bytes of memory; what counts as one is in `JsonSize`. */
+  readonly values: SharedLimit;
+}
+
+/** What one review may be. */
+export interface ReviewLimits {
+  readonly maxBytes: number;
+  /** As `JsonSize.values`. */
+  readonly maxValues: number;
 }
 
 /** There is no memory for a body at the moment. */
 export class Crowded extends Error {}
 
+/** The open lists and objects around a value. The API server's own objects have a few dozen. */
+const maxDepth = 1_000;
+
 /**
  * The bodies of the webhook's reviews that are being answered. Callers need no certificate, and the bodies take memory
  * of the operator's own process.
- * Guarantees: the bodies take no more memory than the limits, however many callers there are, and one address leaves
- * room for others.
+ * Guarantees: the bodies and what is parsed from them take no more memory than the limits, however many callers there
+ * are, and one address leaves room for others.
  */
 export class ReviewBodies {
-  readonly #limits: BodyLimits;
-  readonly #byAddress = new Map<string, number>();
-  #held = 0;
+  readonly #bytes: Share;
+  readonly #values: Share;
 
   constructor(limits: BodyLimits) {
-    this.#limits = limits;
+    this.#bytes = new Share(limits.bytes);
+    this.#values = new Share(limits.values);
   }
 
   /**
-   * Reads a body of at most `maxBytes`, which counts until `use` has ended.
+   * Reads a body within `limits`, which counts until `use` has ended.
    * Errors: ERR_TOO_LARGE; Crowded; those of the request and of `use`. The rest of a body that is refused is not read.
    */
-  async with<T>(req: IncomingMessage, maxBytes: number, use: (body: Buffer) => Promise<T>): Promise<T> {
+  async with<T>(req: IncomingMessage, limits: ReviewLimits, use: (body: Buffer) => Promise<T>): Promise<T> {
     const address = req.socket.remoteAddress ?? '';
     const parts: Buffer[] = [];
     let held = 0;
     try {
       for await (const part of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-        if (held + part.length > maxBytes) {
-          throw new OperatorError('ERR_TOO_LARGE', `the review is larger than ${maxBytes} bytes`);
+        if (held + part.length > limits.maxBytes) {
+          throw new OperatorError('ERR_TOO_LARGE', `the review is larger than ${limits.maxBytes} bytes`);
         }
-        this.#take(address, part.length);
+        this.#bytes.take(address, part.length);
         held += part.length;
         parts.push(part);
       }
-      return await use(Buffer.concat(parts.splice(0)));
+      return await this.#measured(address, Buffer.concat(parts.splice(0)), limits, use);
     } finally {
-      this.#held -= held;
-      changeCount(this.#byAddress, address, -held);
+      this.#bytes.give(address, held);
     }
   }
 
-  #take(address: string, bytes: number): void {
-    const { all, ofAddress } = this.#limits;
-    const own = (this.#byAddress.get(address) ?? 0) + bytes;
-    if (own > ofAddress || this.#held + bytes > all) throw new Crowded('too many reviews at a time');
-    this.#held += bytes;
-    changeCount(this.#byAddress, address, bytes);
+  async #measured<T>(
+    address: string,
+    body: Buffer,
+    { maxValues }: ReviewLimits,
+    use: (body: Buffer) => Promise<T>,
+  ): Promise<T> {
+    const { depth, values } = jsonSize(body);
+    if (depth > maxDepth) throw new OperatorError('ERR_TOO_LARGE', `the review is nested deeper than ${maxDepth}`);
+    if (values > maxValues) throw new OperatorError('ERR_TOO_LARGE', `the review has more than ${maxValues} values`);
+    this.#values.take(address, values);
+    try {
+      return await use(body);
+    } finally {
+      this.#values.give(address, values);
+    }
+  }
+}
+
+/** What reviews hold of something, by address. */
+class Share {
+  readonly #limit: SharedLimit;
+  readonly #byAddress = new Map<string, number>();
+  #held = 0;
+
+  constructor(limit: SharedLimit) {
+    this.#limit = limit;
+  }
+
+  /** Errors: Crowded; nothing is taken then. */
+  take(address: string, amount: number): void {
+    const { all, ofAddress } = this.#limit;
+    const own = (this.#byAddress.get(address) ?? 0) + amount;
+    if (own > ofAddress || this.#held + amount > all) throw new Crowded('too many reviews at a time');
+    this.#held += amount;
+    changeCount(this.#byAddress, address, amount);
+  }
+
+  give(address: string, amount: number): void {
+    this.#held -= amount;
+    changeCount(this.#byAddress, address, -amount);
   }
 }
