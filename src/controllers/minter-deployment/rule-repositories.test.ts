@@ -17,6 +17,7 @@ test.each<[string, Record<string, string>]>([
   ['allows all installed repositories', { '.yaml': rules('*') }],
   ['is not YAML', { '.yaml': '{' }],
   ['has no scope', { '.yaml': 'version: x' }],
+  ['is nested without end', { '.yaml': '['.repeat(60_000) }],
   ['is not a rule file', { README: rules('other') }],
   ['is too large to be a rule file', { '.yaml': `${rules('other')}\n#${'x'.repeat(70_000)}` }],
 ])('no repository outside the spec is found in a file that %s', (_what, files) => {
@@ -28,4 +29,26 @@ test('a repository outside the spec is reported with file, line and remedy', () 
     '.yaml, line 7: repository other is not declared; add it to vcs.extraRepositories, or take it out of the rules',
   );
   expect(repositoryOutsideSpec({ 'other.yaml': '' }, declared)).toContain('other.yaml: repository other');
+});
+
+/** A file of short unique keys, from `a00` on, in one flow mapping. */
+const manyKeys = (count: number): string =>
+  `{${Array.from({ length: count }, (_, i) => (12_960 + i).toString(36)).join()}}`;
+
+test('the time that a file takes grows with its keys, not with their square', () => {
+  const cpuOf = (text: string): number => {
+    const started = process.threadCpuUsage();
+    expect(repositoryOutsideSpec({ '.yaml': text }, declared)).toBeUndefined();
+    const { user, system } = process.threadCpuUsage(started);
+    return user + system;
+  };
+  const least = (count: number): number => Math.min(...[1, 2, 3].map(() => cpuOf(manyKeys(count))));
+  expect(least(16_000) / least(8_000)).toBeLessThan(3);
+});
+
+test('files are read up to 128 KiB together, and what comes after is left to the pods', () => {
+  const padded = (repository: string): string => `${rules(repository)}\n#${'x'.repeat(60_000)}`;
+  const files = { 'a.yaml': padded('a'), 'b.yaml': padded('b'), 'c.yaml': padded('other') };
+  expect(repositoryOutsideSpec(files, ['a', 'b', 'c'])).toBeUndefined();
+  expect(repositoryOutsideSpec({ ...files, 'b.yaml': padded('other') }, ['a', 'b', 'c'])).toContain('b.yaml, line 6');
 });

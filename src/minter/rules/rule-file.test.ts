@@ -40,6 +40,9 @@ test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
   ['an unknown key', whole + 'admin: true\n', /unknown key/],
   ['an unknown key in the top rule', head + 'rule: {if: "true", else: "true"}\n' + scope(good), /unknown key/],
   ['a repeated key', whole + top, /not valid YAML/],
+  ['a repeated key in a scope', whole.replace('permissions:', 'repositories: [], permissions:'), /DUPLICATE_KEY/],
+  ['a repeated scope', `${whole}  s: ${good}\n`, /DUPLICATE_KEY/],
+  ['a repeated key in a list', whole.replace(`['gitops']`, '[{a: 1, a: 2}]'), /DUPLICATE_KEY/],
   ['two documents', `${whole}---\n${whole}`, /one YAML document/],
   ['an alias', head + 'rule: &r {if: "true"}\nscope: *r\n', /aliases|anchors/],
   ['an anchor', whole.replace('scope:', 'scope: &a'), /anchors/],
@@ -83,6 +86,22 @@ test('accepts the wildcard only where allowWildcard is set, and only as the one 
   expect(file(wild, true).scopes.get('s')?.everyRepository).toBe(true);
   const mixed = head + top + scope(good.replace(`'gitops'`, `'*', 'gitops'`));
   expect(file(mixed, true).scopes.size).toBe(0);
+});
+
+test('a repeated key is reported with its line', () => {
+  expect(parse(`${whole}  other: {}\n  s: ${good}\n`)).toMatchObject({ fault: { file: '.yaml', line: 6 } });
+});
+
+test('the time that a file takes grows with its keys, not with their square', () => {
+  const cpuOf = (count: number): number => {
+    const text = `{${Array.from({ length: count }, (_, i) => (12_960 + i).toString(36)).join()}}`;
+    const started = process.threadCpuUsage();
+    expect(parse(text)).toMatchObject({ fault: { message: 'unknown key' } });
+    const { user, system } = process.threadCpuUsage(started);
+    return user + system;
+  };
+  const least = (count: number): number => Math.min(...[1, 2, 3].map(() => cpuOf(count)));
+  expect(least(16_000) / least(8_000)).toBeLessThan(3);
 });
 
 test('any bytes give a file or a fault, never an exception', () => {

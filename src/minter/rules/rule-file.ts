@@ -138,7 +138,8 @@ class Reader {
       throw new Fault('is not valid UTF-8');
     }
     const documents = parseAllDocuments(text, {
-      uniqueKeys: true,
+      // The library compares each key with all before it, so repeated ones are found below.
+      uniqueKeys: false,
       version: '1.2',
       schema: 'core',
       merge: false,
@@ -157,9 +158,19 @@ class Reader {
         if ('anchor' in node && node.anchor) throw new Fault('must not use anchors', this.#line(node));
         if (node.tag && !node.tag.startsWith('tag:yaml.org,2002:'))
           throw new Fault('must not use tags', this.#line(node));
+        if (isMap(node)) this.#refuseRepeatedKeys(node as YAMLMap);
       },
     });
     return document as Document;
+  }
+
+  #refuseRepeatedKeys(map: YAMLMap): void {
+    const keys = new Set<unknown>();
+    for (const { key } of map.items) {
+      if (!isScalar(key)) continue;
+      if (keys.has(key.value)) throw new Fault('is not valid YAML (DUPLICATE_KEY)', this.#line(key));
+      keys.add(key.value);
+    }
   }
 
   #scope(name: string, value: Node | null, key: Node): Scope {
