@@ -65,9 +65,14 @@ function write(
 
 function sameContent(present: SecretObject | undefined, wanted: SecretObject): boolean {
   return (
-    JSON.stringify(sorted(present?.data)) === JSON.stringify(sorted(wanted.data)) &&
-    JSON.stringify(sorted(present?.metadata.annotations)) === JSON.stringify(sorted(wanted.metadata.annotations))
+    sameMap(present?.data, wanted.data) &&
+    sameMap(present?.metadata.annotations, wanted.metadata.annotations) &&
+    // The informers of managed Secrets select by label: without its labels the Secret is absent for them.
+    sameMap(present?.metadata.labels, wanted.metadata.labels)
   );
 }
 
-const sorted = (map: Readonly<Record<string, string>> = {}) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
+type TextMap = Readonly<Record<string, string>>;
+const sameMap = (a: TextMap | undefined, b: TextMap | undefined): boolean =>
+  JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+const sorted = (map: TextMap = {}) => Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));

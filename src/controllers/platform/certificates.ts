@@ -112,7 +112,7 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
 /** An unreadable time counts as the epoch, so that the step that waits for it is due. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
-/** The Secret of a CA. `present` provides the parts that are not ours: the version and other annotations. */
+/** The Secret of a CA. `present` provides the parts that are not ours: the version, other labels and annotations. */
 export function caSecret(
   namespace: string,
   state: CaState,
@@ -126,6 +126,7 @@ export function caSecret(
     ...(state.previous ? { 'previous.crt': state.previous.cert } : {}),
     'bundle.crt': caBundle(state),
   });
+  secret.metadata.labels = { ...present?.metadata.labels, ...secret.metadata.labels };
   const ours: readonly string[] = Object.values(annotations);
   const others = Object.entries(present?.metadata.annotations ?? {}).filter(([name]) => !ours.includes(name));
   secret.metadata.annotations = {

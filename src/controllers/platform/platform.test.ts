@@ -221,8 +221,10 @@ test('an existing CA is kept, even if the cache does not hold it', async () => {
   expect(pem(names.ca, 'ca.crt')).toBe(ca);
   await harness.stop();
   // The cache selects by labels, so it does not hold this Secret.
-  await begin([[secrets, { ...stored, metadata: { ...metadata, labels: {} } }]]);
+  await begin([[secrets, { ...stored, metadata: { ...metadata, labels: { team: 'net' } } }]]);
   expect(pem(names.ca, 'ca.crt')).toBe(ca);
+  // All who read the cache get it back, and what others added stays.
+  expect(secret(names.ca).metadata.labels).toEqual({ ...metadata.labels, team: 'net' });
 });
 
 const policyObject = (...of: Parameters<typeof aPolicy>): KubeObject => aPolicy(...of) as unknown as KubeObject;
