@@ -67,6 +67,42 @@ test('an expired CA is replaced immediately', async () => {
   expect(late.state.previous).toBeUndefined();
 });
 
+describe('once a clock that ran ahead is right again', () => {
+  const made = (now: number): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
+  const at = day;
+
+  test('a CA that begins later is replaced immediately, and what is trusted already stays so', async () => {
+    const previous = { cert: (await made(0)).cert, since: at + 30 * day };
+    const signer = await made(at + day);
+    const plan = await planCa({ signer, previous }, { now: at, commonName, timing });
+    expect(plan.state.signer.cert).not.toBe(signer.cert);
+    expect(plan.state.previous).toEqual({ cert: previous.cert, since: at });
+    expect([plan.changes.length, plan.nextAt]).toEqual([1, at + day]);
+  });
+
+  test('a CA that begins later is replaced by the next one, if that one has begun', async () => {
+    const next = { pair: await made(at), since: at };
+    const plan = await planCa({ signer: await made(at + day), next }, { now: at, commonName, timing });
+    expect(plan.state).toEqual({ signer: next.pair });
+  });
+
+  test('a next CA that begins later is made again', async () => {
+    const state: CaState = { signer: await made(0), next: { pair: await made(at + day), since: at + day } };
+    const plan = await planCa(state, { now: at, commonName, timing });
+    expect(plan.state.signer).toBe(state.signer);
+    expect(plan.state.next?.pair.cert).not.toBe(state.next?.pair.cert);
+    expect([plan.state.next?.since, plan.changes.length, plan.nextAt]).toEqual([at, 1, at + hour]);
+  });
+
+  test('a step that is dated later counts from now', async () => {
+    const [signer, pair] = [await made(0), await made(0)];
+    const next = await planCa({ signer, next: { pair, since: at + 30 * day } }, { now: at, commonName, timing });
+    expect(next).toEqual({ state: { signer, next: { pair, since: at } }, changes: [], nextAt: at + hour });
+    const previous = { cert: pair.cert, since: at + 30 * day };
+    expect((await planCa({ signer, previous }, { now: at, commonName, timing })).nextAt).toBe(at + day);
+  });
+});
+
 test('a certificate never expires later than the CA that signed it', async () => {
   const ca = await createCa({ commonName, now: 0, days: 1 });
   const { X509Certificate } = await import('node:crypto');

@@ -1,4 +1,4 @@
-import { createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
+import { beginTime, createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
 
 /**
  * The life cycle of the certificate authority. A new one is trusted everywhere before it signs anything, and the old
@@ -48,17 +48,30 @@ export function caBundle(state: CaState): string {
 /**
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
+ * So is one that begins later than now, which a clock that ran ahead has made; a step that is dated later counts from
+ * now.
  */
 export async function planCa(
-  current: CaState | undefined,
+  stored: CaState | undefined,
   options: { now: number; commonName: string; rotate?: boolean; timing?: CaTiming },
 ): Promise<CaPlan> {
   const { now, commonName, timing = caTiming } = options;
   const make = (): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
-  if (!current) return planned({ signer: await make() }, ['a certificate authority is made'], timing);
+  if (!stored) return planned({ signer: await make() }, ['a certificate authority is made'], timing);
+  const current = datedUntil(now, stored);
+  const next = current.next && now >= beginTime(current.next.pair) ? current.next : undefined;
   if (now >= expiryTime(current.signer)) {
-    const signer = current.next?.pair ?? (await make());
+    const signer = next?.pair ?? (await make());
     return planned({ signer }, ['the certificate authority had expired and is replaced'], timing);
+  }
+  if (now < beginTime(current.signer)) {
+    const signer = next?.pair ?? (await make());
+    const state = { ...without(current, 'next'), signer };
+    return planned(state, ['the certificate authority is not valid yet and is replaced'], timing);
+  }
+  if (current.next && !next) {
+    const state = { ...current, next: { pair: await make(), since: now } };
+    return planned(state, ['the next certificate authority is not valid yet and is replaced'], timing);
   }
   if (current.next && now >= current.next.since + timing.distributionMs) {
     const state = { signer: current.next.pair, previous: { cert: current.signer.cert, since: now } };
@@ -85,7 +98,18 @@ function planned(state: CaState, changes: string[], timing: CaTiming): CaPlan {
   return { state, changes, nextAt: Math.min(...times) };
 }
 
-function without(state: CaState, member: 'previous'): CaState {
+/** The state without dates later than `now`. */
+function datedUntil(now: number, state: CaState): CaState {
+  const { next, previous } = state;
+  if (Math.max(next?.since ?? now, previous?.since ?? now) <= now) return state;
+  return {
+    ...state,
+    ...(next ? { next: { ...next, since: Math.min(next.since, now) } } : {}),
+    ...(previous ? { previous: { ...previous, since: Math.min(previous.since, now) } } : {}),
+  };
+}
+
+function without(state: CaState, member: 'next' | 'previous'): CaState {
   const { [member]: _gone, ...rest } = state;
   return rest;
 }

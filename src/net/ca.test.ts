@@ -33,13 +33,14 @@ test.each([
   ['its names changed', 'names changed'],
   ['another CA signed it', 'signed by another CA'],
   ['two thirds of its life are over', 'due for renewal'],
+  ['it was issued while the clock ran ahead', 'not yet valid'],
 ])('renews a leaf when %s', async (_why, reason) => {
   const ca = await createCa({ commonName: 'svc-ca', now });
   const other = await createCa({ commonName: 'svc-ca', now });
   const leaf = await issueLeaf(reason === 'signed by another CA' ? other : ca, names, { now });
   const held = reason === 'absent' ? undefined : reason === 'unreadable' ? { cert: 'x', key: 'y' } : leaf;
   const wanted = reason === 'names changed' ? { ...names, dnsNames: ['svc-agent'] } : names;
-  const at = reason === 'due for renewal' ? renewalTime(leaf) : now;
+  const at = reason === 'due for renewal' ? renewalTime(leaf) : reason === 'not yet valid' ? now - day : now;
   expect(await leafRenewalReason(held, ca, wanted, at)).toBe(reason);
 });
 

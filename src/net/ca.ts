@@ -102,7 +102,8 @@ export async function signLeaf(
 
 /**
  * Why a leaf must be reissued, or null when it is still good: absent, unreadable, another common name or other
- * alternative names, signed by another CA, or past two thirds of its life. Organizations and usage are not compared.
+ * alternative names, signed by another CA, issued by a clock that ran ahead, or past two thirds of its life.
+ * Organizations and usage are not compared.
  */
 export async function leafRenewalReason(
   leaf: Pick<KeyPairPem, 'cert'> | undefined,
@@ -127,6 +128,7 @@ export async function leafRenewalReason(
     .join();
   if (wanted !== present || cert.subjectName.getField('CN')[0] !== names.commonName) return 'names changed';
   if (!(await cert.verify({ publicKey: issuer.publicKey, signatureOnly: true }))) return 'signed by another CA';
+  if (now < cert.notBefore.getTime()) return 'not yet valid';
   return now >= renewalTime(leaf) ? 'due for renewal' : null;
 }
 
@@ -145,6 +147,11 @@ export function isOverdue(leaf: Pick<KeyPairPem, 'cert'>, now: number): boolean 
   const cert = parseCertificate(leaf.cert, 'certificate');
   const from = cert.notBefore.getTime();
   return now >= from + ((cert.notAfter.getTime() - from) * 3) / 4;
+}
+
+/** Begin of validity in ms since the epoch. */
+export function beginTime(leaf: Pick<KeyPairPem, 'cert'>): number {
+  return parseCertificate(leaf.cert, 'certificate').notBefore.getTime();
 }
 
 /** End of validity in ms since the epoch. */

@@ -101,4 +101,5 @@ test('gives the reason why another certificate is needed, or null when none is',
   expect(await reason(await leaf('node-a', other))).toBe('signed by another CA');
   expect(await reason(await leaf('node-a'), due - 60_000)).toBeNull();
   expect(await reason(await leaf('node-a'), due + 60_000)).toBe('due for renewal');
+  expect(await reason(await leaf('node-a'), -day)).toBe('not yet valid');
 });
