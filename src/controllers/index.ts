@@ -28,6 +28,12 @@ export interface OperatorDeps {
 }
 
 /**
+ * How long reconciles may go on after a stop. Then they are aborted, the lease is given back, and the webhooks are
+ * served for up to 16 s more: all of it within the pod's `terminationGracePeriodSeconds` of 30. Units: ms.
+ */
+const drainMs = 10_000;
+
+/**
  * Runs the operator until the signal aborts: health and metrics first, then caches, leadership, controllers.
  * Errors: ERR_LISTEN, ERR_CONFIG_INVALID (no cluster configured), ERR_CACHE_SYNC, ERR_LEASE_LOST.
  */
@@ -61,6 +67,7 @@ export async function runOperator(settings: OperatorSettings, deps: OperatorDeps
     component: 'svc-controller',
     instance,
     tracer: tracing?.tracer,
+    drainMs,
     ...(settings.leaderElect
       ? { leaderElection: { namespace: settings.namespace, name: 'svc-controller', identity } }
       : {}),

@@ -10,6 +10,7 @@ import { coreResources } from '../kube/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
 import { names, renderedKinds } from '../render/index.ts';
 import { FakeApiServer } from '../testing/fake-api-server/index.ts';
+import { FakeClock } from '../testing/fake-clock.ts';
 import { until } from '../testing/until.ts';
 import { operatorSettingTable, runOperator, type OperatorSettings } from './index.ts';
 
@@ -64,6 +65,31 @@ test('the operator leads, installs the platform, serves probes and metrics, and 
   const lease = server.storage.get(coreResources.leases, 'svc-system', 'svc-controller');
   expect(lease['spec']).toMatchObject({ holderIdentity: '' });
   await until('the end of every watch', () => server.openWatches().length === 0);
+});
+
+test('a reconcile under way at the stop leaves time to give the lease back within the grace period', async () => {
+  const clock = new FakeClock();
+  const held = Promise.withResolvers<void>();
+  server.script({ verb: 'apply', plural: 'deployments' }, { do: 'hold', until: held.promise }, 100);
+  const abort = new AbortController();
+  const running = runOperator(settings(), { logger, clock, signal: abort.signal });
+  const pass = async (condition: () => unknown): Promise<void> => {
+    while (!condition()) await clock.advance(5);
+  };
+  await pass(() => server.seen({ verb: 'apply', plural: 'deployments' }).length > 0);
+  const stoppedAt = clock.monotonic();
+  abort.abort();
+  let ended = false;
+  void running.finally(() => (ended = true));
+  await pass(() => ended);
+  // The webhooks may take 16 of the 30 s after that, as long as connections still come.
+  expect(clock.monotonic() - stoppedAt).toBeLessThan(14_000);
+  expect(lines).toContainEqual(
+    expect.objectContaining({ msg: 'the drain time is over: running reconciles are aborted' }),
+  );
+  const lease = server.storage.get(coreResources.leases, 'svc-system', 'svc-controller');
+  expect(lease['spec']).toMatchObject({ holderIdentity: '' });
+  held.resolve();
 });
 
 test('a port in use ends the operator with an error that names the address', async () => {
