@@ -13,7 +13,7 @@ export interface SharedLimit {
 
 export interface BodyLimits {
   readonly bytes: SharedLimit;
-  /** Of parsed bodies. A value takes some 100 bytes of memory; what counts as one is in `JsonSize`. */
+  /** Of parsed bodies. A value takes up to 150 bytes of memory; what counts as one is in `JsonSize`. */
   readonly values: SharedLimit;
 }
 
