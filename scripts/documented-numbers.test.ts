@@ -116,12 +116,12 @@ const claims: Claim[] = [
   },
   {
     says: [guide('api-versions'), /beyond (\d+) MiB it is refused/],
-    is: ['src/net/webhook/handler.ts', /maxConversionBytes = ([\d *]+);/],
+    is: ['src/net/webhook/handler.ts', /conversionLimits = \{ maxBytes: ([\d *]+),/],
     factor: MiB,
   },
   {
     says: [guide('admission'), /one address sends holds (\d+) MiB at most/],
-    is: ['src/net/webhook/handler.ts', /maxConversionBytes = ([\d *]+);/],
+    is: ['src/net/webhook/handler.ts', /conversionLimits = \{ maxBytes: ([\d *]+),/],
     factor: MiB,
   },
   {
@@ -227,6 +227,11 @@ const claims: Claim[] = [
   },
   {
     says: [reference('streams'), /up to (\d+) s apart/],
+    is: ['src/query/stream/follow-agent.ts', /longestDelayMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [reference('streams'), /connection lasts for (\d+) s/],
     is: ['src/query/stream/follow-agent.ts', /longestDelayMs = ([\d_]+)/],
     factor: second,
   },

@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Pacing } from '../base/turns/turns.ts';
 import type { Logger } from '../base/logger.ts';
-import { rangeEnd, rangeStart } from './block-range.ts';
+import { blockRangeMs, rangeEnd, rangeStart } from './block-range.ts';
 import type { BlockSet } from './block-set.ts';
 import type { Block } from './block/reader.ts';
 import type { BlockSource } from './block/writer.ts';
@@ -130,9 +130,7 @@ class EmbeddedStore implements Store {
       ms: options.retentionMs ?? defaultRetentionMs,
       bytes: options.retentionBytes ?? Infinity,
     };
-    // Not the newest sample: it may be of a clock that ran ahead. A range becomes a block an hour after its end.
-    const sinceMs = blocks.blocks.at(-1)?.newestMs ?? head.minT;
-    this.#lastingTime = new LastingTime(options.clock, Number.isFinite(sinceMs) ? sinceMs : undefined);
+    this.#lastingTime = new LastingTime(options.clock, this.#provenMs());
     this.#outOfOrderMs = options.outOfOrderMs ?? 300_000;
     this.#maxFutureMs = options.maxFutureMs ?? hourMs;
     this.#log = {
@@ -329,6 +327,17 @@ class EmbeddedStore implements Store {
     if (moved || this.#wal.bytes > checkpointBytes) await this.#checkpoint();
     if (moved) await this.#retain();
     await this.#mergeBlocks();
+  }
+
+  /**
+   * A time that has passed for certain: that of the newest sample, unless the clock ran ahead when it came. A range of
+   * the head becomes a block an hour after its end. Units: ms since the epoch.
+   */
+  #provenMs(): number | undefined {
+    const { newestMs } = this.stats();
+    if (newestMs === undefined) return undefined;
+    const oldestOfHead = this.#blocks.blocks.at(-1)?.newestMs ?? this.#head.minT;
+    return Math.min(newestMs, oldestOfHead + blockRangeMs + settleMs);
   }
 
   #retain(): Promise<void> {

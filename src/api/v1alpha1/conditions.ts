@@ -173,7 +173,7 @@ export const clusterTrafficPolicyConditions = {
       LimitClamped: 'The spec is accepted; a size in it is lowered to what an agent can hold.',
       Invalid: 'A field does not mean anything that can be carried out.',
       ExtraConfigNotAllowed: 'The field instrument.extraConfig is set and the controller does not allow it.',
-      TooManyPolicies: '1,000 older policies are in force, the most that an agent takes; this one is not in force.',
+      TooManyPolicies: 'An agent takes 1,000 policies, and as many older ones are in force; this one is not.',
     },
   },
   Programmed: programmed,
