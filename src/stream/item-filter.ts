@@ -80,9 +80,9 @@ function allOf<T>(tests: readonly T[], test: (one: T) => Match): Match {
 
 /**
  * Compiles a filter to a test. `pod` is `ns/prefix` or `prefix`; `workload` is `name`, `kind/name` or `ns/kind/name`;
- * `path` is an RE2 pattern for the whole path, whose cost the caller has limited; `status` is `404`, `5+` (500 and above), `500-599`, `ok`, `error` or
- * `unset`; `ip` is an address or a CIDR; `labelSelector` is matched with the pod's labels. A flow has no method, path,
- * status, duration, trace or service: it matches no filter with one of these fields.
+ * `path` is an RE2 pattern for the whole path, whose cost the caller has limited; `status` is `404`, `5+` (500 and
+ * above), `500-599`, `ok`, `error` or `unset`; `ip` is an address or a CIDR; `labelSelector` is matched with the pod's
+ * labels. A flow has no method, path, status, duration, trace or service: it matches no filter with one of these fields.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function itemTest(values: FilterValues, context: RequestContext): ItemTest {

@@ -19,13 +19,14 @@ const markLength = 4;
 export function fittingAttributes<T>(attributes: Iterable<readonly [string, T]>): Record<string, T> {
   let left = maxAttributesLength;
   const members = (entries: Iterable<readonly [string, unknown]>): Record<string, unknown> => {
-    const fitting: Record<string, unknown> = {};
+    const fitting: [string, unknown][] = [];
     for (const [key, value] of entries) {
       left -= key.length + markLength;
       if (left <= 0) break;
-      fitting[key] = cut(value);
+      fitting.push([key, cut(value)]);
     }
-    return fitting;
+    // Unlike an assignment, this makes a member of the key `__proto__`, too.
+    return Object.fromEntries(fitting);
   };
   const cut = (value: unknown): unknown => {
     left -= markLength;

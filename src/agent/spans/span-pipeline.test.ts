@@ -92,6 +92,13 @@ describe('a span with very much in its attributes', () => {
 
   const unescaped = (value: unknown): number => JSON.stringify(value).replaceAll('\\u0001', '.').length;
 
+  test('an attribute with the name of a built-in member is an attribute like any other', () => {
+    const { pipeline, shown } = aPipeline();
+    const value: AnyValue = { entries: [{ key: '__proto__', value: 'x' }] };
+    pipeline.take(request([{ ...span(), attributes: [{ key: '__proto__', value }] }]));
+    expect(JSON.stringify(shown()[0]!.attributes)).toBe('{"__proto__":{"__proto__":"x"}}');
+  });
+
   test.each(large)('has a line that readers accept, and all of it counts as memory: %s', (_, own) => {
     const { pipeline, shown, ring } = aPipeline();
     pipeline.take(request([{ ...span(), attributes: own }]));

@@ -5,9 +5,9 @@ import type { StreamItem, StreamRing } from './stream-ring.ts';
 
 /**
  * What a reader gets: an item, or the number of items that it misses. `ring`: the items had left the ring (the agent's
- * buffer of the newest items) before the query. `reader`: the reader was too slow for them. Others are those of
- * `Undecided`. `next` is where to continue after the
- * event, for items read in the order of arrival.
+ * buffer of the newest items) before the query. `reader`: the reader was too slow for them. Otherwise the reason why
+ * this node cannot decide whether they match. `next` is where to continue after the event, for items read in the order
+ * of arrival.
  */
 export type StreamEvent =
   | { readonly item: StreamItem; readonly next?: number }
@@ -155,9 +155,10 @@ async function heldBefore(
       turnDue = pace.spend(query.work(item));
       if (turnDue || kept.length >= 2 * number) break;
     }
+    const isFull = kept.length >= 2 * number;
+    if (isFull) await cut();
     if (turnDue) await pace.turn();
-    else if (kept.length >= 2 * number) await cut();
-    else break;
+    else if (!isFull) break;
   }
   await cut();
   return { held: kept.map(({ seq }) => seq), undecided };

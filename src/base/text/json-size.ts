@@ -11,8 +11,8 @@ export interface JsonSize {
 /**
  * How large the value of a JSON text will be. JSON.parse takes some 40 bytes of memory for each open bracket, so a
  * text from anyone is measured before it is parsed.
- * Shape: linear in the bytes, takes no memory. Of a text that is no JSON, all that JSON.parse reads until the first
- * fault is counted.
+ * Shape: takes time in proportion to the bytes, and no memory. An invalid text is measured too, at least up to the fault
+ * at which JSON.parse stops.
  */
 export function jsonSize(bytes: Uint8Array): JsonSize {
   let [open, depth, values] = [0, 0, 0];

@@ -31,7 +31,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** Runs `svc`; nobody reads the streams of `unread`. */
+/** Runs `svc`. The reading ends of the output streams in `unread` are closed at once. */
 function svc(
   args: readonly string[],
   { env = {}, unread = [] }: { env?: Record<string, string>; unread?: readonly ('stdout' | 'stderr')[] } = {},

@@ -91,7 +91,7 @@ export function createAgentStreamReader(
           try {
             for (const line of lines.take(value as Buffer)) batch.push(received(line, node, visible));
           } finally {
-            // The lines before one that is no message count.
+            // When a line is no message, the lines before it are passed on all the same.
             if (batch.length > 0) yield batch;
           }
         }

@@ -35,7 +35,7 @@ export interface FileLayer {
   rename(from: string, to: string): Promise<void>;
   /** A hard link to the same file, or a copy when the file system has no hard links. */
   link(from: string, to: string): Promise<void>;
-  /** Removes a file, or a folder with all that is in it. A path that does not exist is no error. */
+  /** Removes a file, or a folder with its content. Does nothing if the path does not exist. */
   remove(path: string): Promise<void>;
   /** Locks the directory for this process; the returned function releases it. Errors: ERR_STORE_LOCKED. */
   lock(dir: string, clock: Clock): Promise<() => Promise<void>>;

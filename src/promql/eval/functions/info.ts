@@ -161,7 +161,7 @@ class Enricher {
     this.#required = dataMatchers.map(compileMatcher).filter(({ test }) => !test(''));
   }
 
-  /** Returns the columns. Their memory, and that used to find them, is no longer charged to the budget. */
+  /** Returns the columns, and gives the budget back what this object was charged for them and for its lists. */
   finish(): Column[] {
     this.#budget.release(leastWeight(this.#out.size, this.#frame.count) + this.#chosenWeight);
     return [...this.#out.values()].map(({ builder, labels, dropName }) => builder.build(labels, dropName));
