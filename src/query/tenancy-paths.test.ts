@@ -10,7 +10,8 @@ import { Random } from '../testing/promql/random.ts';
  * On each execution path, a user gets the answer of a cluster that has only the series of the user's namespaces.
  */
 
-const end = Math.floor(Date.now() / 60_000) * 60_000;
+/** A minute ago: the random times go up to half an interval past it, and `/federate` reads at the present time. */
+const end = Math.floor(Date.now() / 60_000) * 60_000 - 60_000;
 const start = end - 900_000;
 const nodes = ['n0', 'n1', 'n2'];
 const users: Readonly<Record<string, readonly string[]>> = { one: ['i1'], two: ['api', 'b'], other: ['a', 'i0'] };
