@@ -156,11 +156,30 @@ describe('withUserChanges', () => {
   const rendered = renderPlatform(platformDefaults);
   const ours = { kind: 'ServiceAccount', name: 'collector', namespace: 'gmp-system' };
   const added = { kind: 'ServiceAccount', name: 'prometheus', namespace: 'monitoring' };
+  const former = { kind: 'ServiceAccount', name: 'scraper', namespace: 'old-system' };
 
   test('keeps a scraper that an administrator added to svc-metrics-reader, and puts ours back', () => {
     const binding = named(rendered, 'ClusterRoleBinding', 'svc-metrics-reader');
     expect(withUserChanges(binding, { ...binding, subjects: [added] })['subjects']).toEqual([ours, added]);
     expect(withUserChanges(binding, { ...binding, subjects: [ours, added] })['subjects']).toEqual([ours, added]);
+  });
+
+  test('takes the right from a former collector, and not from what an administrator added', () => {
+    const binding = named(rendered, 'ClusterRoleBinding', 'svc-metrics-reader');
+    const first = withUserChanges({ ...binding, subjects: [former] }, undefined);
+    const edited = { ...first, subjects: [former, added] };
+    expect(withUserChanges(binding, edited)['subjects']).toEqual([ours, added]);
+    const policy = named(rendered, 'NetworkPolicy', 'svc-agent-scrape');
+    const { ingress } = policy['spec'] as { ingress: unknown[] };
+    const open = [{ from: [{ namespaceSelector: {} }] }];
+    const old = withUserChanges({ ...policy, spec: { ...(policy['spec'] as object), ingress: open } }, undefined);
+    expect(withUserChanges(policy, old)['spec']).toMatchObject({ ingress });
+  });
+
+  test.each(['{', 'null', '{"0":1}'])('goes on when its record of own entries is %s', (record) => {
+    const binding = named(rendered, 'ClusterRoleBinding', 'svc-metrics-reader');
+    const metadata = { ...binding.metadata, annotations: { 'svc.dev/own-entries': record } };
+    expect(withUserChanges(binding, { ...binding, metadata, subjects: [added] })['subjects']).toEqual([ours, added]);
   });
 
   test('keeps an ingress rule that an administrator added for the scrape port', () => {
@@ -172,10 +191,9 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('changes only svc-metrics-reader and svc-agent-scrape, and these only if the cluster has them already', () => {
+  test('changes only svc-metrics-reader and svc-agent-scrape', () => {
     const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
-      expect(withUserChanges(object, undefined)).toBe(object);
       const live = { ...object, subjects: [added], spec: { ingress: [{ from: [] }] } };
       return withUserChanges(object, live) !== object;
     });

@@ -7,31 +7,50 @@ import { names } from './names.ts';
  * that server-side apply treats as a whole, so applying the rendered object would undo these edits.
  *
  * `withUserChanges` returns the object to apply instead: our entries, and after them those of `live` that are not ours.
- * Entries of an administrator stay; our own are restored if removed. Other objects are returned unchanged.
+ * Entries of an administrator stay; our own are restored if removed. An annotation records our entries, so that those of
+ * a former collector are known as ours and lose their right. Other objects are returned unchanged.
  */
 export function withUserChanges(rendered: KubeObject, live: KubeObject | undefined): KubeObject {
-  if (!live) return rendered;
   if (rendered.kind === 'ClusterRoleBinding' && rendered.metadata.name === names.metricsReader) {
-    return { ...rendered, subjects: union(rendered['subjects'], live['subjects']) };
+    const ours = rendered['subjects'];
+    return { ...recording(ours, rendered), subjects: merged(ours, live, live?.['subjects']) };
   }
   if (rendered.kind === 'NetworkPolicy' && rendered.metadata.name === names.agentScrape) {
     const spec = rendered['spec'] as { ingress: unknown };
-    const liveSpec = live['spec'] as { ingress?: unknown } | undefined;
-    return { ...rendered, spec: { ...spec, ingress: union(spec.ingress, liveSpec?.ingress) } };
+    const liveSpec = live?.['spec'] as { ingress?: unknown } | undefined;
+    return {
+      ...recording(spec.ingress, rendered),
+      spec: { ...spec, ingress: merged(spec.ingress, live, liveSpec?.ingress) },
+    };
   }
   return rendered;
 }
 
-function union(ours: unknown, theirs: unknown): unknown[] {
-  const merged = new Map<string, unknown>();
-  for (const list of [ours, theirs]) {
-    if (!Array.isArray(list)) continue;
-    for (const entry of list as unknown[]) {
-      const key = stableKey(entry);
-      if (!merged.has(key)) merged.set(key, entry);
-    }
+/** Entries that the operator wrote, as JSON. Absent on objects that version 0.1.0 applied. */
+const ownEntries = 'svc.dev/own-entries';
+
+function recording(ours: unknown, object: KubeObject): KubeObject {
+  const annotations = { ...object.metadata.annotations, [ownEntries]: JSON.stringify(ours) };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+function merged(ours: unknown, live: KubeObject | undefined, theirs: unknown): unknown[] {
+  const former = new Set(listOf(formerEntries(live)).map(stableKey));
+  const kept = listOf(theirs).filter((entry) => !former.has(stableKey(entry)));
+  return [...new Map([...listOf(ours), ...kept].map((entry) => [stableKey(entry), entry])).values()];
+}
+
+/** What the annotation records. Somebody may have edited it: a text that is no JSON records nothing. */
+function formerEntries(live: KubeObject | undefined): unknown {
+  try {
+    return JSON.parse(live?.metadata.annotations?.[ownEntries] ?? '[]');
+  } catch {
+    return [];
   }
-  return [...merged.values()];
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /**
