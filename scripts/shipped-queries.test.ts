@@ -91,6 +91,7 @@ test('there is an alert for each way in which the product lets its users down', 
   expect(rules.map((rule) => rule.alert)).toEqual([
     ...['SvcAgentMissing', 'SvcCaptureStopped', 'SvcInstrumentRestarts', 'SvcSeriesLimited', 'SvcStoreCannotWrite'],
     ...['SvcIntakeRefused', 'SvcExportBehind', 'SvcAgentCertificateEnds', 'SvcAnswersDegraded', 'SvcQueriesFail'],
+    'SvcNoQueryServer',
     ...['SvcConfigNotAcknowledged', 'SvcConfigFails', 'SvcReconcilesFail', 'SvcQueueGrows', 'SvcNoLeader'],
     ...['SvcCertificateEnds', 'MinterErrors', 'MinterSlow', 'MinterNotReady', 'MinterRulesFaulty', 'MinterNoMints'],
     'MinterPlatformQuotaLow',

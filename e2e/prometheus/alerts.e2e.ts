@@ -54,6 +54,7 @@ const byPod =
   (pods: Readonly<Record<string, string>>): Series =>
     Object.entries(pods).map(([pod, values]) => [`${metric}{${text({ ...labels, pod })}}`, values]);
 const leaders = byPod('leader_election_master_status', { ...namespace, name: 'svc-controller' });
+const queryServers = byPod('svc_query_missing_agents', namespace);
 const mints = byPod('minter_mints_total', { ...minter, result: 'allow' });
 
 const cases: Readonly<Record<string, Case>> = {
@@ -72,6 +73,12 @@ const cases: Readonly<Record<string, Case>> = {
     labels: namespace,
     fires: codes('svc_query_duration_seconds_count', namespace, 10),
     quiet: codes('svc_query_duration_seconds_count', namespace, 4),
+  },
+  SvcNoQueryServer: {
+    at: '10m',
+    labels: namespace,
+    fires: queryServers({ a: '0x3 stale', b: '1x2 stale' }),
+    quiet: queryServers({ a: '0x3 stale', b: '0x20' }),
   },
   SvcConfigNotAcknowledged: one(
     'svc_controller_capture_nodes',
