@@ -61,7 +61,8 @@ function renderMinterInstallation(minter: MinterInstallation, operatorNamespace:
     { type: 'Opaque', stringData: { 'app-id': appId } },
   );
   return [
-    objectOf('Namespace', { component: 'minter', name: namespace }, {}),
+    // The operator's own namespace is rendered with the operator: the labels there admit its agents' pods.
+    ...(namespace === operatorNamespace ? [] : [objectOf('Namespace', { component: 'minter', name: namespace }, {})]),
     renderMinterRights(operatorNamespace, namespace),
     ...(appId === undefined ? [] : [credentials]),
     {

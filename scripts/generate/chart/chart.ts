@@ -253,7 +253,7 @@ const minterTemplate = `${header}{{- with .Values.vcsMinter }}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not ($.Capabilities.APIVersions.Has "svc.dev/v1alpha1/MinterDeployment")) }}
 {{- fail "the cluster does not have the kind MinterDeployment yet, and one release cannot bring a kind and an object of it: install with vcsMinter.enabled=false first, then run helm upgrade with vcsMinter.enabled=true" }}
 {{- end }}
-{{- if .createNamespace }}
+{{- if and .createNamespace (ne .namespace $.Values.namespace.name) }}
 apiVersion: v1
 kind: Namespace
 metadata:

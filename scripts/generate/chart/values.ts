@@ -165,7 +165,12 @@ export const chartValues: readonly ChartValue[] = [
     schema: text(dnsName),
     help: 'Namespace of the platform agents.',
   },
-  { path: 'vcsMinter.createNamespace', default: true, schema: flag, help: 'Make that namespace.' },
+  {
+    path: 'vcsMinter.createNamespace',
+    default: true,
+    schema: flag,
+    help: 'Make that namespace, unless it is the operator’s own.',
+  },
   { path: 'vcsMinter.image', default: `svc-minter:${tag}`, schema: text(), help: 'Image of the minter.' },
   { path: 'vcsMinter.replicas', default: 2, schema: count(1, 5), help: 'Its replicas.' },
   {

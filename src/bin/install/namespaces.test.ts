@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { coreResources } from '../../kube/index.ts';
 import { controllerDefaults, names, renderInstallation } from '../../render/index.ts';
+import type { MinterInstallation } from '../../render/index.ts';
 import { aConfigMap, anObject, aResource, FakeApiServer, FakeClock } from '../../testing/index.ts';
 import { applyInstallation, planInstallation, toApply, type InstallerDeps, type ObjectChange } from './installer.ts';
 import { uninstall } from './uninstaller.ts';
@@ -133,4 +134,16 @@ test('the records of the Helm release that made the namespace do not keep it, th
   server.storage.remove(secrets, namespace, record('shop'));
   await remove();
   expect(found()).toBeUndefined();
+});
+
+test('a minter in the operator’s own namespace leaves that namespace as the operator needs it', () => {
+  const minter: MinterInstallation = {
+    ...{ name: 'minter', namespace, image: 'minter:1', replicas: 1, org: 'acme', repository: 'gitops' },
+    ...{ extraRepositories: [], keyVersion: 'key', callers: ['a@acme.example'], serviceAccountAnnotations: {} },
+  };
+  const wanted = renderInstallation({ controller: { ...controllerDefaults, namespace }, minter });
+  const made = wanted.filter(({ kind }) => kind === 'Namespace');
+  expect(made.map(({ metadata }) => metadata.labels)).toEqual([
+    expect.objectContaining({ 'pod-security.kubernetes.io/enforce': 'privileged' }),
+  ]);
 });
