@@ -155,6 +155,15 @@ describe('further paths and parameters', () => {
   });
 });
 
+test('a form of more than 10,000 parameters is refused before it is parsed', async () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const post = (text: string) =>
+    stage.ask('/api/v1/query?query=1', {}, { method: 'POST', body: Buffer.from(text), headers: form });
+  expect((await post('a&'.repeat(9_999))).status).toBe(200);
+  const { status, json } = await post('a&'.repeat(10_000));
+  expect([status, json.error]).toEqual([400, 'form has more than 10000 parameters']);
+});
+
 describe('federation', () => {
   test('the newest samples have their times, the cluster and an empty instance', async () => {
     const { text, headers } = await stage.ask('/federate', {
