@@ -1,6 +1,8 @@
 import type { UserInfo } from '../kube/reviews.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { startQueryStage, type QueryStage } from '../testing/query/query-stage.ts';
+import { until } from '../testing/until.ts';
+import { buildStreamedRead } from '../tsdb/index.ts';
 
 /** A token is the name of its user; each user may query. */
 const reviews = {
@@ -10,10 +12,10 @@ const reviews = {
 
 let stage: QueryStage;
 const now = Date.now();
+// The clock stands still. Otherwise time limits would end queries and others would begin during the measurement, more
+// often on a busy machine.
+const clock = new FakeClock(now);
 beforeAll(async () => {
-  // The clock stands still. Otherwise time limits would end queries and others would begin during the measurement,
-  // more often on a busy machine.
-  const clock = new FakeClock(now);
   stage = await startQueryStage({ nodes: ['node-1', 'node-2'], reviews, flags: { loopbackExempt: 'false' }, clock });
   for (const node of ['node-1', 'node-2']) {
     for (let i = 0; i < 40; i++) {
@@ -89,3 +91,33 @@ test.each([
   },
   hangsMs,
 );
+
+test('one user’s long remote reads leave places for others, and those that wait have the time limit of a query', async () => {
+  const { body, headers } = buildStreamedRead([
+    { startMs: now - 60_000, endMs: now, matchers: [{ type: '=', name: '__name__', value: 'x' }] },
+  ]);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const read = (user: string, path = '/api/v1/read'): ReturnType<QueryStage['ask']> =>
+    stage.ask(path, {}, { body, signal, headers: { ...headers, authorization: `Bearer ${user}` } });
+  let held = 0;
+  for (const agent of stage.cluster.agents) agent.misbehave = () => void held++;
+  const several = (): Promise<unknown>[] => Array.from({ length: 5 }, () => read('a').catch(() => {}));
+  const long = several();
+  try {
+    await until('five reads ask both agents', () => held === 10);
+    const timers = clock.pending;
+    long.push(...several());
+    await until('five more wait', () => clock.pending === timers + 5);
+    const limited = read('a', '/api/v1/read?timeout=1s');
+    long.push(limited.catch(() => {}));
+    await until('one more waits', () => clock.pending === timers + 6);
+    await clock.advance(1_000);
+    expect(await limited).toMatchObject({ status: 503, text: 'remote read timed out while it waited for others\n' });
+    for (const agent of stage.cluster.agents) agent.misbehave = undefined;
+    expect((await read('b')).status).toBe(200);
+  } finally {
+    stop.abort();
+    await Promise.all(long);
+  }
+});

@@ -4,6 +4,7 @@ import type { NamedLabels } from '../capture/index.ts';
 import { OperatorError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { defaultPoolBytes } from '../base/memory-pool.ts';
+import { fairPlaces, Gate } from '../base/turns/gate.ts';
 import { createApiServer } from '../net/https-server.ts';
 import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
 import { untilQuiet } from '../net/drain.ts';
@@ -44,6 +45,8 @@ import { StreamRelay } from './stream/relay.ts';
 const graceMs = 5_000;
 /** Assumed size of a container without a memory limit: the Deployment's default. Bytes. */
 const unlimitedContainerBytes = 2 * 1024 ** 3;
+/** Remote reads that run at a time. Source: Prometheus' `storage.remote.read-concurrent-limit`. */
+const concurrentReads = 10;
 /** How long a client may stop reading a stream, for example while a user pages through it. Units: ms. */
 const readerStalledMs = 600_000;
 
@@ -164,6 +167,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     stopping: stop.signal,
     pageDir,
     active,
+    reads: new Gate(concurrentReads, fairPlaces),
     log,
     relay,
     agentClocks,

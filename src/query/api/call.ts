@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import type { MemoryAccount } from '../../base/memory-pool.ts';
+import type { Gate } from '../../base/turns/gate.ts';
 import type { NamedLabels } from '../../capture/index.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -41,6 +42,8 @@ export interface HandlerDeps {
   readonly version: string;
   readonly log: QueryLog;
   readonly active: ActiveQueries;
+  /** Limits the remote reads that run at a time. Each holds its place until its answer has been sent. */
+  readonly reads: Gate;
   /** The owners of the cluster's addresses; empty where they are not watched. */
   readonly addresses: AddressIndex;
   readonly agentClocks: AgentClocks;

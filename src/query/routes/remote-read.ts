@@ -1,5 +1,5 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
-import { Gate } from '../../base/turns/gate.ts';
+import { TimeLimit } from '../../base/time-limit.ts';
 import { writePart } from '../../net/http/index.ts';
 import { TextLimits } from '../../promql/index.ts';
 import {
@@ -15,9 +15,10 @@ import {
 import type { Chunk, Point, ReadQuery, SelectedSeries } from '../../tsdb/index.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
 import { ApiError } from '../api/api-error.ts';
-import { callerOf, runRequest } from '../api/call.ts';
-import type { Handler } from '../api/call.ts';
+import { runRequest } from '../api/call.ts';
+import type { Handler, HandlerDeps } from '../api/call.ts';
 import { clusterQueries, ofCluster, withCluster } from '../run/cluster-label.ts';
+import type { RunRequest } from '../run/runner-options.ts';
 import { lostNodesHeader } from '../api/lost-nodes-header.ts';
 import { readBody } from '../api/read-body.ts';
 import { toNativeHistogram } from '../json/native-histogram.ts';
@@ -31,8 +32,6 @@ const sampleMessageBytes = 20;
 const histogramMessageBytes = 120;
 const bucketMessageBytes = 16;
 const copiesOfAnswer = 5;
-/** Lets this many requests read at a time. Source: Prometheus' `storage.remote.read-concurrent-limit`. */
-const gate = new Gate(10);
 
 /**
  * `/api/v1/read`: Prometheus' remote read over all agents, as SAMPLES or STREAMED_XOR_CHUNKS. The protocol has no field
@@ -47,11 +46,12 @@ export const remoteRead: Handler = async (call, deps) => {
     const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
     refuseLarge(queries);
     for (const { matchers } of queries) compileMatchers(matchers);
-    leave = await gate.enter(signal, callerOf(call));
+    const request = runRequest(call);
+    leave = await enter(request, deps);
     const { clusterName } = deps.settings;
     const answer = await deps.runner.select(
       clusterQueries(queries, clusterName),
-      runRequest(call),
+      request,
       negotiateResponse(accepted) === responseType.samples ? sampledBytes : undefined,
     );
     const results = answer.result.map((series, i) => ofCluster(series, queries[i]!, clusterName));
@@ -74,6 +74,21 @@ export const remoteRead: Handler = async (call, deps) => {
     leave?.();
   }
 };
+
+/**
+ * Takes a place among the remote reads. The wait has the time limit of a query.
+ * Errors: ApiError timeout; the signal's reason.
+ */
+async function enter(request: RunRequest, { clock, runner, reads }: HandlerDeps): Promise<() => void> {
+  const limitMs = Math.min(request.timeoutMs ?? Infinity, runner.heldTo(request).timeoutMs);
+  const late = (): Error => new ApiError('timeout', 'remote read timed out while it waited for others');
+  const limit = new TimeLimit(clock, limitMs, request.signal, late);
+  try {
+    return await reads.enter(limit.signal, request.caller);
+  } finally {
+    limit.release();
+  }
+}
 
 /** Holds a read to the limits of a query. Errors: ApiError bad_data. */
 function refuseLarge(queries: readonly ReadQuery[]): void {
