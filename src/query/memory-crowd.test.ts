@@ -121,3 +121,24 @@ test('the exemplars of all agents are held within `queryMemory`', async () => {
     await stage.close();
   }
 }, 60_000);
+
+test('the lines of a federation count as memory of their query before they are made', async () => {
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
+  try {
+    const now = Date.now();
+    // The samples and the label that all series share are small; each line has the label's text again.
+    const add = (i: number): void =>
+      stage.cluster.append('node-1', { __name__: 'x', i: `${i}`, long: 'v'.repeat(2_000) }, now - 1_000, i);
+    const ask = () => stage.ask('/federate', { 'match[]': 'x' });
+    for (let i = 0; i < 200; i++) add(i);
+    const few = await ask();
+    expect([few.status, few.text.split('\n').length]).toEqual([200, 202]);
+    for (let i = 200; i < 1_000; i++) add(i);
+    const refused = await ask();
+    expect(refused.status).toBe(422);
+    expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
+    expect(stage.server.runner.heldBytes).toBe(0);
+  } finally {
+    await stage.close();
+  }
+}, 60_000);

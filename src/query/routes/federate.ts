@@ -31,7 +31,7 @@ export const federate: Handler = async (call, deps) => {
   const startMs = endMs - (request.lookbackDeltaMs ?? deps.settings.lookbackDelta) + 1;
   const { clusterName: cluster } = deps.settings;
   const queries = sets.map((matchers) => ({ startMs, endMs, matchers }));
-  const answer = await deps.runner.select(clusterQueries(queries, cluster), request);
+  const answer = await deps.runner.select(clusterQueries(queries, cluster), request, linesBytes);
   const results = answer.result.map((series, i) => ofCluster(series, queries[i]!, cluster));
   lostNodesHeader(res, answer.missingNodes);
   const escaping = /escaping=allow-utf-8/.test(req.headers.accept ?? '') ? 'allow-utf-8' : 'underscores';
@@ -73,6 +73,22 @@ type Families = Map<string, Map<string, string>>;
 
 /** Writing a series costs as much as 300 samples. */
 const seriesWork = 300;
+/** Size of a line beside its labels: its value and its places in `Families`. Bytes. */
+const lineBytes = 250;
+/** Characters around a label: `="",`. */
+const labelPunctuation = 4;
+/** Size of a character: two as soon as one of the line is beyond Latin-1. Bytes. */
+const characterBytes = 2;
+
+/** Memory of all lines, which are made before the first is sent. */
+function linesBytes(results: readonly (readonly ReadSeries[])[]): number {
+  let bytes = 0;
+  for (const { labels } of results.flat()) {
+    bytes += lineBytes;
+    for (const [name, value] of labels) bytes += characterBytes * (name.length + value.length + labelPunctuation);
+  }
+  return bytes;
+}
 
 async function familiesOf(
   results: readonly (readonly ReadSeries[])[],
