@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect } from 'node:http2';
+import { connect, constants, type ClientHttp2Session } from 'node:http2';
 import { request } from 'node:https';
 import { createLogger } from '../../base/logger.ts';
 import { AddressIndex, type IndexedPod } from '../addresses/address-index.ts';
@@ -81,6 +81,58 @@ test('building an answer ends when its client disconnects, which is not an error
   await ended.promise;
   await until('the request is counted', async () => (await server.registry.metrics()).includes('/services'));
   expect(lines.filter((line) => line.includes('request failed'))).toEqual([]);
+});
+
+describe('a client that leaves while its form arrives', () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': 1_000 };
+
+  /**
+   * `start` sends a part of a form and returns how to leave. The client leaves when the server, which then waits for the
+   * rest, has reviewed its right. Returns the log lines of failed requests, and the status that is counted.
+   */
+  async function leaveWhileFormArrives(
+    start: (to: { port: number; ca: string }) => () => void,
+  ): Promise<{ lines: string[]; code: string | undefined }> {
+    const lines: string[] = [];
+    let leave = (): void => {};
+    const mayAccessPath = (): Promise<boolean> => {
+      leave();
+      return Promise.resolve(true);
+    };
+    const server = await stage.replica({
+      logger: createLogger({ write: (line) => void lines.push(line) }),
+      flags: { loopbackExempt: 'false' },
+      reviews: { reviewToken: () => Promise.resolve({ username: 'anna', groups: [] }), mayAccessPath },
+    });
+    leave = start({ port: server.port, ca: stage.cluster.ca.cert });
+    const counted = /^svc_query_duration_seconds_count\{.*code="(\d+)"/m;
+    const [, code] = await until('the request is counted', async () => counted.exec(await server.registry.metrics()));
+    return { lines: lines.filter((line) => line.includes('request failed')), code };
+  }
+
+  test('over HTTP/1.1 has cancelled its request, which is not an error of the server', async () => {
+    const { lines, code } = await leaveWhileFormArrives((to) => {
+      const headers = { ...form, authorization: 'Bearer t' };
+      const path = '/api/v1/query';
+      const req = request({ ...to, host: '127.0.0.1', servername: 'localhost', path, method: 'POST', headers });
+      req.on('error', () => {}).write('query=1');
+      return () => req.destroy();
+    });
+    expect([lines, code]).toEqual([[], '499']);
+  });
+
+  test('over HTTP/2 has cancelled its request, too', async () => {
+    let session: ClientHttp2Session | undefined;
+    const { lines, code } = await leaveWhileFormArrives(({ port, ca }) => {
+      session = connect(`https://localhost:${port}`, { ca });
+      const headers = { ...form, authorization: 'Bearer t', ':method': 'POST', ':path': '/api/v1/query' };
+      const stream = session.request(headers);
+      stream.on('error', () => {}).write('query=1');
+      return () => stream.close(constants.NGHTTP2_CANCEL);
+    });
+    session?.destroy();
+    expect([lines, code]).toEqual([[], '499']);
+  });
 });
 
 test('when one query of a request fails, the others are cancelled when the answer is sent', async () => {
