@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
+import { until } from '../testing/until.ts';
 import { encodeReadRequest, labelsFromObject, responseType, snappyCompress } from '../tsdb/index.ts';
 
 const limitBytes = 8 * 1024 ** 2;
@@ -63,6 +64,36 @@ test('with a far larger `queryMemory` the same queries hold several times as muc
     expect(restarts).toBe(0);
   }
   expect(most).toBeGreaterThan(2 * limitBytes);
+}, 60_000);
+
+test('the forms of waiting requests are held within a limit, and other requests are still served', async () => {
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { maxConcurrency: '1' } });
+  const hanging: (() => void)[] = [];
+  const answer = (): void => {
+    stage.cluster.agents[0]!.misbehave = undefined;
+    for (const end of hanging) end();
+  };
+  try {
+    stage.cluster.agents[0]!.misbehave = (_req, res) => void hanging.push(() => res.destroy());
+    const statuses: number[] = [];
+    const forms = Array.from({ length: 12 }, async () => {
+      const { status } = await stage.ask('/api/v1/query', { query: 'x', junk: '-'.repeat(2 ** 20) }, { form: true });
+      statuses.push(status);
+    });
+    // A caller may hold 8 MiB.
+    await until('some are refused', () => statuses.length === 4);
+    expect(statuses).toEqual([429, 429, 429, 429]);
+    expect((await stage.ask('/api/v1/format_query', { query: 'x' }, { form: true })).status).toBe(200);
+    await until('one asks the agent', () => hanging.length > 0);
+    answer();
+    await Promise.all(forms);
+    expect(statuses.slice(4)).toEqual(Array.from({ length: 8 }, () => 200));
+    const later = await stage.ask('/api/v1/format_query', { query: 'x', junk: '-'.repeat(2 ** 20) }, { form: true });
+    expect(later.status).toBe(200);
+  } finally {
+    answer();
+    await stage.close();
+  }
 }, 60_000);
 
 /** Status and first bytes of the answer to a remote read that accepts this response type. */

@@ -23,6 +23,7 @@ import { AgentClocks } from './agents/agent-clocks.ts';
 import { type AgentDirectory, agentNames } from './agents/directory.ts';
 import { refusalForm } from './api/api-error.ts';
 import { createApp } from './api/app.ts';
+import { requestBodies } from './api/request-body.ts';
 import { createAgentAsker } from './fanout/ask-agents.ts';
 import { type AgentReader, createAgentReader } from './fanout/readers/agent-reader.ts';
 import { createIndexReader } from './fanout/readers/index-reader.ts';
@@ -169,6 +170,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     active,
     reads: new Gate(concurrentReads, fairPlaces),
     log,
+    bodyOf: requestBodies(),
     relay,
     agentClocks,
     objects: options.objects && {

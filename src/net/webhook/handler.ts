@@ -3,13 +3,14 @@ import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { Crowded } from '../../base/share.ts';
 import { parseJson } from '../../base/text/parse-json.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import type { HttpHandler } from '../http/index.ts';
 import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
-import { Crowded, ReviewBodies } from './review-bodies.ts';
+import { ReviewBodies } from './review-bodies.ts';
 
 /** The options of `webhookHandler`. */
 export interface WebhookOptions {
@@ -33,9 +34,9 @@ const admissionLimits = { maxBytes: 8 * 1024 * 1024, maxValues: 250_000 };
 /** One conversion contains all objects of a list that the client does not request in pages. */
 const conversionLimits = { maxBytes: 24 * 1024 * 1024, maxValues: 750_000 };
 const bodyLimits = {
-  bytes: { all: 2 * conversionLimits.maxBytes, ofAddress: conversionLimits.maxBytes },
+  bytes: { all: 2 * conversionLimits.maxBytes, ofOne: conversionLimits.maxBytes },
   // A million values take up to 150 MB (short unique keys), less than a third of the container's memory.
-  values: { all: 1_000_000, ofAddress: conversionLimits.maxValues },
+  values: { all: 1_000_000, ofOne: conversionLimits.maxValues },
 };
 const defaultDeadlineMs = 4_000;
 

@@ -1,16 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { changeCount } from '../../base/collections/counts.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { Share, type SharedLimit } from '../../base/share.ts';
 import { jsonSize } from '../../base/text/json-size.ts';
 
-/** A limit of what reviews hold at a time. */
-export interface SharedLimit {
-  /** All reviews together. */
-  readonly all: number;
-  /** The reviews from one address. */
-  readonly ofAddress: number;
-}
-
+/** A caller is an address. */
 export interface BodyLimits {
   readonly bytes: SharedLimit;
   /** Of parsed bodies. A value takes up to 150 bytes of memory; what counts as one is in `JsonSize`. */
@@ -23,9 +16,6 @@ export interface ReviewLimits {
   /** As `JsonSize.values`. */
   readonly maxValues: number;
 }
-
-/** There is no memory for a body at the moment. */
-export class Crowded extends Error {}
 
 /** The open lists and objects around a value. The API server's own objects have a few dozen. */
 const maxDepth = 1_000;
@@ -83,30 +73,5 @@ export class ReviewBodies {
     } finally {
       this.#values.give(address, values);
     }
-  }
-}
-
-/** What reviews hold of something, by address. */
-class Share {
-  readonly #limit: SharedLimit;
-  readonly #byAddress = new Map<string, number>();
-  #held = 0;
-
-  constructor(limit: SharedLimit) {
-    this.#limit = limit;
-  }
-
-  /** Errors: Crowded; nothing is taken then. */
-  take(address: string, amount: number): void {
-    const { all, ofAddress } = this.#limit;
-    const own = (this.#byAddress.get(address) ?? 0) + amount;
-    if (own > ofAddress || this.#held + amount > all) throw new Crowded('too many reviews at a time');
-    this.#held += amount;
-    changeCount(this.#byAddress, address, amount);
-  }
-
-  give(address: string, amount: number): void {
-    this.#held -= amount;
-    changeCount(this.#byAddress, address, -amount);
   }
 }

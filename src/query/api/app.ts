@@ -25,6 +25,7 @@ import type { StreamRelay } from '../stream/relay.ts';
 import { ApiError, toApiError } from './api-error.ts';
 import { type Call, callerOf, type Handler, type HandlerDeps } from './call.ts';
 import { readParams } from './params.ts';
+import type { RequestBody } from './request-body.ts';
 import { sendError, sendText } from './respond.ts';
 
 export interface AppDeps extends HandlerDeps {
@@ -94,8 +95,8 @@ export function createApp(deps: AppDeps, protocol: Protocol = 'http1'): Express 
     if (methods !== 'GET') route.post(serve);
     route.all((_req, res) => sendText(res.set('allow', methods), 405, 'Method Not Allowed\n'));
   }
-  const { relay, clock, logger } = deps;
-  useStream(app, { relay, clock, logger, authorize: async (req) => (await authorize(req, deps)).namespaces });
+  const { relay, clock, logger, bodyOf } = deps;
+  useStream(app, { relay, clock, logger, bodyOf, authorize: (req) => authorize(req, deps) });
   app.get('/-/healthy', (_req, res) => sendText(res, 200, 'svc-query is healthy.\n'));
   app.get('/-/ready', (_req, res) => {
     const ready = deps.ready();
@@ -124,13 +125,16 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   res.once('close', () => {
     if (!res.writableEnded) ended.abort(new Error('client went away'));
   });
+  let body: RequestBody | undefined;
   let memory: MemoryAccount | undefined;
   try {
-    const { user, identity, namespaces } = await authorize(req, deps);
-    const params = await readParams(req);
-    memory = deps.runner.openMemory(callerOf({ req, user }), () => res.destroy());
+    const { user, caller, identity, namespaces } = await authorize(req, deps);
+    body = deps.bodyOf(caller);
+    const params = await readParams(req, body);
+    memory = deps.runner.openMemory(caller, () => res.destroy());
     const label = typeof req.params['name'] === 'string' ? { label: req.params['name'] } : {};
-    await handler({ req, res, params, signal: ended.signal, user, identity, namespaces, memory, ...label }, deps);
+    const { signal } = ended;
+    await handler({ req, res, params, body, signal, user, identity, namespaces, memory, ...label }, deps);
   } catch (error) {
     const isOver = ended.signal.aborted && error === ended.signal.reason;
     const known = isOver ? new ApiError('canceled', 'the request was cancelled') : toApiError(error);
@@ -140,6 +144,7 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
     // A request may run several queries in parallel. When one fails, this abort ends the others.
     ended.abort(answered);
     memory?.close();
+    body?.release();
     const seconds = (deps.clock.monotonic() - started) / 1000;
     deps.metrics.observe(
       path,
@@ -150,11 +155,14 @@ async function answer(req: Request, res: Response, path: string, handler: Handle
   }
 }
 
+/** Who sends a request; `caller` is the key for shares of what all requests have. */
+type Caller = Pick<Call, 'user' | 'identity' | 'namespaces'> & { readonly caller: string };
+
 /**
  * Checks the one right for all of the API, `svc-promql-reader`, then determines which namespaces the user may see.
  * Errors: ApiError.
  */
-async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user' | 'identity' | 'namespaces'>> {
+async function authorize(req: Request, deps: AppDeps): Promise<Caller> {
   const decision = await deps.auth.decide(req, 'get', promqlReadPath);
   if (!decision.allowed) {
     const types = {
@@ -165,13 +173,14 @@ async function authorize(req: Request, deps: AppDeps): Promise<Pick<Call, 'user'
     } as const;
     throw new ApiError(types[decision.status], decision.message);
   }
-  const { user } = decision;
-  if (user === undefined) return { user: '', identity: user, namespaces: undefined };
-  if (deps.access === undefined) return { user: user.username, identity: user, namespaces: undefined };
+  const { user: identity } = decision;
+  const user = identity?.username ?? '';
+  const caller = callerOf({ req, user });
+  if (identity === undefined || deps.access === undefined) return { user, caller, identity, namespaces: undefined };
   try {
-    return { user: user.username, identity: user, namespaces: await deps.access.visible(user) };
+    return { user, caller, identity, namespaces: await deps.access.visible(identity) };
   } catch (error) {
-    deps.logger.warn('namespaces could not be reviewed', { user: user.username, error: errorText(error) });
+    deps.logger.warn('namespaces could not be reviewed', { user, error: errorText(error) });
     throw new ApiError('unavailable', 'the namespaces you may see could not be reviewed by the API server; try again');
   }
 }

@@ -14,6 +14,7 @@ import type { ObjectAccess } from '../objects/object-access.ts';
 import type { WatchedKind } from '../objects/watch-objects.ts';
 import type { QuerySettings } from '../settings.ts';
 import { durationParam, partialResponseParam, pushdownHeader } from './params.ts';
+import type { RequestBody } from './request-body.ts';
 import type { QueryRunner } from '../run/query-runner.ts';
 import type { RunRequest } from '../run/runner-options.ts';
 
@@ -22,6 +23,8 @@ export interface Call {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly params: URLSearchParams;
+  /** For a handler that reads the body itself. A form has been read already; it counts until the request ends. */
+  readonly body: RequestBody;
   readonly signal: AbortSignal;
   /** The label of `/label/:name/values`. */
   readonly label?: string;
@@ -41,6 +44,8 @@ export interface HandlerDeps {
   readonly settings: QuerySettings;
   readonly version: string;
   readonly log: QueryLog;
+  /** The body of a request of this caller. */
+  readonly bodyOf: (caller: string) => RequestBody;
   readonly active: ActiveQueries;
   /** Limits the remote reads that run at a time. Each holds its place until its answer has been sent. */
   readonly reads: Gate;

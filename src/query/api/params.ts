@@ -4,31 +4,38 @@ import type { Matcher } from '../../promql/index.ts';
 import { executionPaths } from '../fanout/pushdown-report.ts';
 import type { ExecutionPath } from '../fanout/pushdown-report.ts';
 import { ApiError, invalidParameter } from './api-error.ts';
-import { readBody } from './read-body.ts';
+import type { RequestBody } from './request-body.ts';
 import { parseDurationParameter, parseTime } from '../json/times.ts';
 
-/** Enough for the longest query with each of its characters escaped, and for the form's other fields. */
-const maxBodyBytes = 4 * 1024 * 1024;
+/** Enough for the longest query with each of its characters escaped (nine bytes), and for the form's other fields. */
+const maxFormBytes = 1_310_720;
 /** The most parameters of a form. To parse a form takes time in proportion to the square of their number. */
 const maxFormParams = 10_000;
+/** Memory of a parameter beside its characters. Bytes. */
+const paramBytes = 100;
 
-/** The parameters of a request: those of a POST form before those of the URL, as in Go. Errors: ApiError bad_data. */
-export async function readParams(req: IncomingMessage): Promise<URLSearchParams> {
+/**
+ * The parameters of a request: those of a POST form before those of the URL, as in Go. Errors: ApiError bad_data; those
+ * of `body`.
+ */
+export async function readParams(req: IncomingMessage, body: RequestBody): Promise<URLSearchParams> {
   const address = new URLSearchParams(req.url?.split('?').slice(1).join('?') ?? '');
   const type = req.headers['content-type'] ?? '';
   if (req.method !== 'POST' || !type.startsWith('application/x-www-form-urlencoded')) return address;
-  const params = formOf(await readBody(req, maxBodyBytes));
+  const form = await body.read(req, maxFormBytes);
+  body.take(countParams(form) * paramBytes);
+  const params = new URLSearchParams(form.toString());
   for (const [name, value] of address) params.append(name, value);
   return params;
 }
 
-/** The parameters of a form. Errors: ApiError bad_data for too many, before they are parsed. */
-function formOf(body: Buffer): URLSearchParams {
+/** The number of parameters of a form, before it is parsed. Errors: ApiError bad_data for too many. */
+function countParams(form: Buffer): number {
   let count = 1;
-  for (let at = body.indexOf('&'); at >= 0; at = body.indexOf('&', at + 1)) {
+  for (let at = form.indexOf('&'); at >= 0; at = form.indexOf('&', at + 1)) {
     if (++count > maxFormParams) throw new ApiError('bad_data', `form has more than ${maxFormParams} parameters`);
   }
-  return new URLSearchParams(body.toString());
+  return count;
 }
 
 /** The time in parameter `name`, or `fallback` when the parameter is not given. Milliseconds. */

@@ -155,13 +155,24 @@ describe('further paths and parameters', () => {
   });
 });
 
-test('a form of more than 10,000 parameters is refused before it is parsed', async () => {
+describe('the limits of a form', () => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' };
-  const post = (text: string) =>
+  const post = (text: string): ReturnType<QueryStage['ask']> =>
     stage.ask('/api/v1/query?query=1', {}, { method: 'POST', body: Buffer.from(text), headers: form });
-  expect((await post('a&'.repeat(9_999))).status).toBe(200);
-  const { status, json } = await post('a&'.repeat(10_000));
-  expect([status, json.error]).toEqual([400, 'form has more than 10000 parameters']);
+
+  test('a form of more than 10,000 parameters is refused before it is parsed', async () => {
+    expect((await post('a&'.repeat(9_999))).status).toBe(200);
+    const { status, json } = await post('a&'.repeat(10_000));
+    expect([status, json.error]).toEqual([400, 'form has more than 10000 parameters']);
+  });
+
+  test('the longest query is taken with all characters escaped; a form that no query needs is refused', async () => {
+    const text = '日'.repeat(131_070);
+    const { json } = await post(`query=${encodeURIComponent(`"${text}"`)}&time=${at}`);
+    expect((json.data as { result: [number, string] }).result[1] === text).toBe(true);
+    const { status, json: refused } = await post(`junk=${'x'.repeat(1_310_716)}`);
+    expect([status, refused.error]).toEqual([400, 'request body is larger than 1310720 bytes']);
+  });
 });
 
 describe('federation', () => {

@@ -20,7 +20,6 @@ import type { Handler, HandlerDeps } from '../api/call.ts';
 import { clusterQueries, ofCluster, withCluster } from '../run/cluster-label.ts';
 import type { RunRequest } from '../run/runner-options.ts';
 import { lostNodesHeader } from '../api/lost-nodes-header.ts';
-import { readBody } from '../api/read-body.ts';
 import { toNativeHistogram } from '../json/native-histogram.ts';
 import { sendText } from '../api/respond.ts';
 
@@ -42,7 +41,7 @@ export const remoteRead: Handler = async (call, deps) => {
   const { req, res, signal } = call;
   let leave: (() => void) | undefined;
   try {
-    const body = await readBody(req, maxBodyBytes);
+    const body = await call.body.read(req, maxBodyBytes);
     const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
     refuseLarge(queries);
     for (const { matchers } of queries) compileMatchers(matchers);

@@ -12,9 +12,10 @@ import {
   requestOfPath,
   type StreamMessage,
   streamPaths,
+  type StreamRequest,
 } from '../../stream/index.ts';
 import { ApiError, toApiError } from '../api/api-error.ts';
-import { readBody } from '../api/read-body.ts';
+import type { RequestBody } from '../api/request-body.ts';
 import { sendError, sendText } from '../api/respond.ts';
 import { framesOf, requestOfFrame, sendGrpcError, sendGrpcHead, sendGrpcTrailers } from './grpc.ts';
 import type { StreamCall, StreamRelay } from './relay.ts';
@@ -22,8 +23,10 @@ import type { StreamSink } from './reader-queue.ts';
 
 export interface StreamEndpointDeps {
   readonly relay: StreamRelay;
-  /** The namespaces that the sender of a request may see. Errors: ApiError. */
-  readonly authorize: (req: Request) => Promise<StreamCall['namespaces']>;
+  /** Who sends a request, and the namespaces that they may see. Errors: ApiError. */
+  readonly authorize: (req: Request) => Promise<{ caller: string; namespaces: StreamCall['namespaces'] }>;
+  /** The body of a request of this caller. */
+  readonly bodyOf: (caller: string) => RequestBody;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -48,13 +51,14 @@ export function useStream(app: Express, deps: StreamEndpointDeps): void {
 }
 
 async function serveLines(req: Request, res: Response, deps: StreamEndpointDeps): Promise<void> {
-  const { relay, authorize, logger } = deps;
+  const { relay, authorize, bodyOf, logger } = deps;
   try {
-    const namespaces = await authorize(req);
+    const { caller, namespaces } = await authorize(req);
     const target = requestTarget(req);
     const asked =
-      req.method === 'POST' ? requestOfBody(await readBody(req, maxRequestBytes)) : requestOfParams(target.params);
-    const run = relay.open({ request: requestOfPath(target.path, asked), namespaces, review: () => authorize(req) });
+      req.method === 'POST' ? await decoded(req, bodyOf(caller), requestOfBody) : requestOfParams(target.params);
+    const request = requestOfPath(target.path, asked);
+    const run = relay.open({ request, namespaces, review: async () => (await authorize(req)).namespaces });
     res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
     res.flushHeaders();
     await run(
@@ -71,17 +75,29 @@ async function serveGrpc(req: Request, res: Response, deps: StreamEndpointDeps):
   if (req.httpVersionMajor < 2 || !/^application\/grpc(\+proto)?$/.test(req.headers['content-type'] ?? '')) {
     return sendText(res, 415, 'gRPC is spoken here: HTTP/2 with content-type application/grpc\n');
   }
-  const { relay, authorize, logger } = deps;
+  const { relay, authorize, bodyOf, logger } = deps;
   try {
-    const namespaces = await authorize(req);
-    const request = requestOfFrame(await readBody(req, maxRequestBytes));
-    const run = relay.open({ request, namespaces, review: () => authorize(req) });
+    const { caller, namespaces } = await authorize(req);
+    const request = await decoded(req, bodyOf(caller), requestOfFrame);
+    const run = relay.open({ request, namespaces, review: async () => (await authorize(req)).namespaces });
     sendGrpcHead(res);
     await run(sinkOf(res, deps.clock, framesOf));
     sendGrpcTrailers(res);
   } catch (error) {
     const known = refusalOf(error, logger);
     if (!res.destroyed) sendGrpcError(res, known);
+  }
+}
+
+async function decoded(
+  req: Request,
+  body: RequestBody,
+  decode: (bytes: Buffer) => StreamRequest,
+): Promise<StreamRequest> {
+  try {
+    return decode(await body.read(req, maxRequestBytes));
+  } finally {
+    body.release();
   }
 }
 

@@ -16,9 +16,11 @@ import type { ApiError } from '../api/api-error.ts';
 
 /** gRPC status codes of refusals. Source: grpc.io, "Status codes and their use in gRPC". */
 const codes: Readonly<Partial<Record<ApiError['errorType'], number>>> = {
+  canceled: 1,
   bad_data: 3,
   timeout: 4,
   forbidden: 7,
+  too_many_requests: 8,
   unavailable: 14,
   unauthorized: 16,
 };
