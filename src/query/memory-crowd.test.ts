@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { request } from 'node:https';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
@@ -92,6 +93,37 @@ test('the forms of waiting requests are held within a limit, and other requests 
     expect(later.status).toBe(200);
   } finally {
     answer();
+    await stage.close();
+  }
+}, 60_000);
+
+test('the body of a remote read is held only until it is decoded', async () => {
+  const stage = await startQueryStage({ nodes: ['node-1'] });
+  const hanging: (() => void)[] = [];
+  const statuses: number[] = [];
+  const reads: Promise<unknown>[] = [];
+  try {
+    stage.cluster.agents[0]!.misbehave = (_req, res) => void hanging.push(() => res.destroy());
+    const matchers = [{ type: '=' as const, name: '__name__', value: 'x' }];
+    const queries = [{ startMs: 0, endMs: 1_000, matchers }];
+    // A field of 2,000,000 bytes that the protocol does not know.
+    const unknown = Buffer.concat([Buffer.of(0x7a, 0x80, 0x89, 0x7a), randomBytes(2_000_000)]);
+    const message = Buffer.concat([
+      encodeReadRequest({ queries, accepted: [responseType.streamedXorChunks] }),
+      unknown,
+    ]);
+    const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
+    // Together the bodies are more than the 8 MiB that a caller may hold.
+    for (let i = 1; i <= 5; i++) {
+      const read = stage.ask('/api/v1/read', {}, { body: snappyCompress(message), headers });
+      reads.push(read.then(({ status }) => statuses.push(status)));
+      await until('the agent is asked, or the read is refused', () => hanging.length === i || statuses.length > 0);
+    }
+    expect(statuses).toEqual([]);
+  } finally {
+    stage.cluster.agents[0]!.misbehave = undefined;
+    for (const end of hanging) end();
+    await Promise.all(reads);
     await stage.close();
   }
 }, 60_000);

@@ -41,8 +41,11 @@ export const remoteRead: Handler = async (call, deps) => {
   const { req, res, signal } = call;
   let leave: (() => void) | undefined;
   try {
-    const body = await call.body.read(req, maxBodyBytes);
-    const { queries, accepted } = decodeReadRequest(snappyDecompress(body, maxBodyBytes));
+    const { queries, accepted } = decodeReadRequest(
+      snappyDecompress(await call.body.read(req, maxBodyBytes), maxBodyBytes),
+    );
+    // The request no longer needs its body, and may wait for long.
+    call.body.release();
     refuseLarge(queries);
     for (const { matchers } of queries) compileMatchers(matchers);
     const request = runRequest(call);
@@ -56,7 +59,9 @@ export const remoteRead: Handler = async (call, deps) => {
     const results = answer.result.map((series, i) => ofCluster(series, queries[i]!, clusterName));
     lostNodesHeader(res, answer.missingNodes);
     const handler = createRemoteReadHandler(inOrder(results, clusterName));
-    const response = await handler({ headers: req.headers, body, signal });
+    // The series have been selected: their matchers need not be compiled again.
+    const selected = queries.map((query) => ({ ...query, matchers: [] }));
+    const response = await handler({ headers: req.headers, body: { queries: selected, accepted }, signal });
     res.statusCode = response.status;
     for (const [name, value] of Object.entries(response.headers)) res.setHeader(name, value);
     for await (const part of response.body) {

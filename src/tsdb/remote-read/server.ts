@@ -44,7 +44,8 @@ export interface RemoteReadLimits {
 /** The parts of an HTTP request that the handler needs. Header names in lower case, as Node gives them. */
 export interface RemoteReadHttpRequest {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly body: Uint8Array;
+  /** The request as it was sent, or what it was decoded to. */
+  readonly body: Uint8Array | ReadRequest;
   readonly signal?: AbortSignal;
   /** The key for fair queueing among concurrent requests. Default: one key for all. */
   readonly user?: string;
@@ -142,7 +143,7 @@ function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: numbe
       `unsupported Content-Encoding ${JSON.stringify(encoding)}, want "snappy"`,
     );
   }
-  return compiled(decodeReadRequest(snappyDecompress(body, maxBytes)));
+  return compiled(body instanceof Uint8Array ? decodeReadRequest(snappyDecompress(body, maxBytes)) : body);
 }
 
 /** The request with its matchers compiled; queries with equal matchers share them. */
