@@ -5,6 +5,7 @@ import { createLogger } from '../../base/logger.ts';
 import type { Logger } from '../../base/logger.ts';
 import { startQueryStage } from '../../testing/query/query-stage.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
 import { openActiveQueries } from './active-queries.ts';
 import { openQueryLog } from './query-log.ts';
 
@@ -51,6 +52,41 @@ test('every query is one line: text, times, user, duration, samples, status, and
       error: expect.stringMatching(/^bad_data: invalid parameter "query"/),
     },
     { degraded: true, missingNodes: ['node-1'], params: { start: '1970-01-01T00:01:00.000Z' } },
+  ]);
+});
+
+test('a query that waits for a place is no active one, and if its time ends there, the log calls that waiting', async () => {
+  const [path, activeQueriesFile] = [join(dir, 'queries.log'), join(dir, 'queries.active')];
+  const clock = new FakeClock();
+  const flags = { queryLogFile: path, activeQueriesFile, maxConcurrency: '1' };
+  const stage = await startQueryStage({ nodes: ['node-1'], flags, clock });
+  const agent = stage.cluster.agents[0]!;
+  let end: (() => void) | undefined;
+  try {
+    agent.misbehave = (_req, res) => {
+      end = () => res.destroy();
+      agent.misbehave = undefined;
+    };
+    const first = stage.ask('/api/v1/query', { query: 'first' });
+    await until('the agent is asked', () => end !== undefined);
+    const timers = clock.pending;
+    const second = stage.ask('/api/v1/query', { query: 'second', timeout: '2s' });
+    await until('the second waits', () => clock.pending === timers + 1);
+    const active = readFileSync(activeQueriesFile, 'utf8');
+    expect([active.includes('first'), active.includes('second')]).toEqual([true, false]);
+    await clock.advance(2_000);
+    expect((await second).status).toBe(503);
+    end!();
+    expect((await first).status).toBe(200);
+    expect(readFileSync(activeQueriesFile, 'utf8').trim()).toBe('');
+  } finally {
+    end?.();
+    await stage.close();
+  }
+  const logged = readFileSync(path, 'utf8').trimEnd().split('\n');
+  expect(logged.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { params: { query: 'second' }, stats: { timings: { execQueueTime: 2, queryPreparationTime: 0 } } },
+    { params: { query: 'first' }, stats: { timings: { execQueueTime: 0, queryPreparationTime: 2 } } },
   ]);
 });
 

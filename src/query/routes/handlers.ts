@@ -23,8 +23,8 @@ export const query: Handler = async (call, deps) => {
   const time = timeParam(params, 'time', deps.clock.now());
   const text = params.get('query') ?? '';
   const request = queryRequest(call);
-  await evaluate(call, deps, { start: time, end: time, step: 0 }, limit, () =>
-    deps.runner.instant(text, time, request),
+  await evaluate(call, deps, { start: time, end: time, step: 0 }, limit, (onEntered) =>
+    deps.runner.instant(text, time, { ...request, onEntered }),
   );
 };
 
@@ -50,33 +50,40 @@ export const queryRange: Handler = async (call, deps) => {
   const range = { start, end, step: Math.max(1, Math.trunc(step)) };
   const text = params.get('query') ?? '';
   const request = queryRequest(call);
-  await evaluate(call, deps, range, limit, () => deps.runner.range(text, range, request));
+  await evaluate(call, deps, range, limit, (onEntered) => deps.runner.range(text, range, { ...request, onEntered }));
 };
 
-/** Runs a query with an entry in the file of active queries, sends the answer, and writes the log line. */
+/** Runs a query with an entry in the file of active queries while it runs, sends the answer, and writes the log line. */
 async function evaluate(
   call: Call,
   deps: HandlerDeps,
   span: { start: number; end: number; step: number },
   limit: number,
-  run: () => Promise<Answered<QueryResult>>,
+  run: (onEntered: () => void) => Promise<Answered<QueryResult>>,
 ): Promise<void> {
   const text = call.params.get('query') ?? '';
-  const started = deps.clock.monotonic();
-  const leave = deps.active.enter({ query: text, user: call.user, startedAt: deps.clock.now() });
+  const { clock } = deps;
+  const started = clock.monotonic();
+  let entered: number | undefined;
+  let leave = (): void => {};
+  const onEntered = (): void => {
+    entered = clock.monotonic();
+    leave = deps.active.enter({ query: text, user: call.user, startedAt: clock.now() });
+  };
   const note = { query: text, ...span, request: loggedRequest(call) };
   try {
-    const answer = await run();
+    const answer = await run(onEntered).finally(() => leave());
     await sendQuery(call, answer, span, limit);
     const { result, seconds, missingNodes } = answer;
     deps.log.write({ ...note, status: 200, seconds, stats: result.stats, missingNodes });
   } catch (error) {
     const { status, errorType, message } = toApiError(error);
-    const seconds = { queue: 0, evaluation: (deps.clock.monotonic() - started) / 1000 };
+    const ended = clock.monotonic();
+    // A query that had no place yet was in the queue until now.
+    const begun = entered ?? ended;
+    const seconds = { queue: (begun - started) / 1000, evaluation: (ended - begun) / 1000 };
     deps.log.write({ ...note, status, seconds, missingNodes: [], error: `${errorType}: ${message}` });
     throw error;
-  } finally {
-    leave();
   }
 }
 

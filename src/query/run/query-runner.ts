@@ -302,6 +302,7 @@ export class QueryRunner {
       leave = await (gate === this.#gate
         ? this.#enter(limits, signal, request.caller)
         : gate.enter(signal, request.caller));
+      request.onEntered?.();
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
       const { result, warnings, infos, lost, departed, pushdown } = await memory.run(signal, (lease) =>

@@ -66,6 +66,8 @@ export interface RunRequest {
   readonly memory?: MemoryAccount | undefined;
   /** Uses the autoscalers' own limit of concurrent queries, so that other queries never delay this one. */
   readonly forAutoscaler?: boolean;
+  /** Called when the query has a place among those that run. */
+  readonly onEntered?: () => void;
 }
 
 /** The outcome of a query, as an answer reports it. */
