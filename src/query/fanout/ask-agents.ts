@@ -8,6 +8,7 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { askNodes, type NodeTime } from './ask-node.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import type { LostNode } from './failure.ts';
+import { attemptMemory } from './merge/attempt-budget.ts';
 import { callAgent, type AgentTime, type AgentWay, type CallableAgent } from './readers/call-agent.ts';
 
 /** Largest answer of one agent to a request about its series. Bytes. */
@@ -77,7 +78,8 @@ export interface AskOptions extends NodeTime {
 
 /**
  * Sends the same request to all agents at the same time. `read` validates an answer and throws for an invalid one.
- * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`.
+ * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`. An agent that
+ * fails gives back the memory that its answer took.
  * Errors: the signal's reason; QueryError when the memory is spent.
  */
 export async function askAgents<T>(
@@ -86,14 +88,16 @@ export async function askAgents<T>(
   read: (data: unknown, node: string) => T,
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
   const asked = agents.map((agent) => ({ agent }));
-  const { answered, lost } = await askNodes(asked, time, async (agent, own) => {
-    const data = await asker(agent, question, { ...own, memory });
-    try {
-      return read(data, agent.node);
-    } catch (error) {
-      throw asAgentFailure(error, true);
-    }
-  });
+  const { answered, lost } = await askNodes(asked, time, (agent, own) =>
+    attemptMemory(memory, async (attempted) => {
+      const data = await asker(agent, question, { ...own, memory: attempted });
+      try {
+        return read(data, agent.node);
+      } catch (error) {
+        throw asAgentFailure(error, true);
+      }
+    }),
+  );
   return {
     answers: answered.flatMap(({ answers }) => answers),
     lost: new Map(lost.map((one) => [one.node, one])),

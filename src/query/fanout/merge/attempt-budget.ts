@@ -1,4 +1,4 @@
-import type { Memory } from '../../../base/memory-pool.ts';
+import type { Memory, Shortage } from '../../../base/memory-pool.ts';
 import type { SampleBudget } from './series-collector.ts';
 
 /**
@@ -6,8 +6,16 @@ import type { SampleBudget } from './series-collector.ts';
  * Guarantees: failed work returns what it took. What other work took from the same budget in the meantime stays taken.
  * Assumptions: work that has failed is over, and keeps nothing of what it has read.
  */
-export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
-  const own = new AttemptBudget(budget);
+export function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
+  return returning(new AttemptBudget(budget), work);
+}
+
+/** As `attempt`, for work that takes memory alone. */
+export function attemptMemory<T>(memory: Memory, work: (own: Memory) => Promise<T>): Promise<T> {
+  return returning(new AttemptMemory(memory), work);
+}
+
+async function returning<O extends { giveBack(): void }, T>(own: O, work: (own: O) => Promise<T>): Promise<T> {
   try {
     return await work(own);
   } catch (error) {
@@ -16,27 +24,40 @@ export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget)
   }
 }
 
+/** Counts the memory that one attempt takes. */
+class AttemptMemory implements Memory {
+  readonly #whole: Memory;
+  #bytes = 0;
+
+  constructor(whole: Memory) {
+    this.#whole = whole;
+  }
+
+  take(bytes: number): Shortage | null {
+    const shortage = this.#whole.take(bytes);
+    if (shortage === null) this.#bytes += bytes;
+    return shortage;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#whole.give(bytes);
+  }
+
+  giveBack(): void {
+    this.give(this.#bytes);
+  }
+}
+
 /** Counts what one attempt takes. */
 class AttemptBudget implements SampleBudget {
-  readonly memory: Memory | undefined;
+  readonly memory: AttemptMemory | undefined;
   readonly #whole: SampleBudget;
   #samples = 0;
-  #bytes = 0;
 
   constructor(whole: SampleBudget) {
     this.#whole = whole;
-    const { memory } = whole;
-    this.memory = memory && {
-      take: (bytes) => {
-        const shortage = memory.take(bytes);
-        if (shortage === null) this.#bytes += bytes;
-        return shortage;
-      },
-      give: (bytes) => {
-        this.#bytes -= bytes;
-        memory.give(bytes);
-      },
-    };
+    this.memory = whole.memory && new AttemptMemory(whole.memory);
   }
 
   get left(): number {
@@ -50,6 +71,6 @@ class AttemptBudget implements SampleBudget {
 
   giveBack(): void {
     this.left += this.#samples;
-    this.memory?.give(this.#bytes);
+    this.memory?.giveBack();
   }
 }

@@ -1,9 +1,11 @@
+import { systemClock } from '../../../base/clock.ts';
 import { MemoryPool } from '../../../base/memory-pool.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import type { TlsClient } from '../../../net/tls-client.ts';
 import { encodePartial, engineVersion, LabelPool, partialContentType } from '../../../promql/index.ts';
 import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
 import { agentNames } from '../../agents/directory.ts';
+import { askAgents, createAgentAsker } from '../ask-agents.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 import { createAgentReader } from './agent-reader.ts';
 import type { AgentWay } from './call-agent.ts';
@@ -16,18 +18,22 @@ const fragment = { kind: 'agg', expr: 'x', op: 'count', grouping: [], without: f
 
 /** An agent whose answer breaks off after these bytes. `read` is called at that point. */
 function cutAfter(parts: readonly Uint8Array[], contentType: string, read: () => void): AgentWay {
-  const cut = (): never => {
+  return answering(parts, contentType, () => {
     read();
     throw new OperatorError('ERR_AGENT_UNREACHABLE', 'socket hang up');
-  };
+  });
+}
+
+/** An agent that answers with these bytes. `end` is called after them. */
+function answering(parts: readonly Uint8Array[], contentType: string, end: () => void): AgentWay {
   const body = {
     async *[Symbol.asyncIterator]() {
       for (const part of parts) yield Buffer.from(part);
-      cut();
+      end();
     },
     each: async (use: (part: Buffer) => void) => {
       for (const part of parts) use(Buffer.from(part));
-      cut();
+      end();
     },
   };
   const stream = async () => ({ status: 200, headers: { 'content-type': contentType }, body });
@@ -84,4 +90,25 @@ test('an answer of partial results that breaks off gives its samples and memory 
   expect(before[0]).toBeGreaterThan(0);
   expect(before[1]).toBeGreaterThan(0);
   expect(after).toEqual([0, 0]);
+});
+
+test.each([
+  ['breaks off', cutAfter],
+  ['is refused once it has been read', answering],
+])('an answer about series that %s gives its memory back', async (_, agentOf) => {
+  const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
+  let before = 0;
+  const way = agentOf([Buffer.from('{"status":"success","data":["a"]}')], 'application/json', () => {
+    before = pool.heldBytes;
+  });
+  await pool.open('user').run(time.signal, async ({ part }) => {
+    const given = { clock: systemClock, signal: time.signal, agentTimeoutMs: 1_000, remainingMs: 1_000 };
+    const options = { agents: [agent], asker: createAgentAsker(way), memory: part(), ...given };
+    const { answers, lost } = await askAgents({ path: '/' }, options, () => {
+      throw new Error('series of another node');
+    });
+    expect([answers, lost.get('n')?.reason]).toEqual([[], 'protocol']);
+  });
+  expect(before).toBeGreaterThan(0);
+  expect(pool.heldBytes).toBe(0);
 });
