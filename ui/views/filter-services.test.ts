@@ -10,10 +10,13 @@ const all = [
   service('shop', 'catalog'),
   service('shop', 'checkout', { errorShare: 0.2, nodes: ['node-2'] }),
   service('pay', 'shop-gateway', { captured: false, monitors: [], errorShare: null }),
+  service('pay', 'ledger', { monitors: null }),
+  service('pay', 'bank', { monitors: [] }),
 ];
+const everything = ['catalog', 'checkout', 'shop-gateway', 'ledger', 'bank'];
 
 test.each([
-  ['', ['catalog', 'checkout', 'shop-gateway']],
+  ['', everything],
   ['SHOP', ['catalog', 'checkout', 'shop-gateway']],
   ['ns:shop', ['catalog', 'checkout']],
   ['shop/che', ['checkout']],
@@ -21,7 +24,8 @@ test.each([
   ['is:failing', ['checkout']],
   ['is:uncaptured', ['shop-gateway']],
   ['is:unmonitored ns:shop', []],
-  ['is:fai', ['catalog', 'checkout', 'shop-gateway']],
+  ['is:unmonitored', ['shop-gateway', 'bank']],
+  ['is:fai', everything],
   ['catalog checkout', []],
 ])('the filter %p leaves %p', (text, left) => {
   expect(filterServices(all, text).map(({ workload }) => workload)).toEqual(left);

@@ -6,7 +6,7 @@ const states: Readonly<Record<string, (service: ServiceSummary) => boolean>> = {
   failing: ({ errorShare }) => (errorShare ?? 0) >= badShare,
   captured: ({ captured }) => captured,
   uncaptured: ({ captured }) => !captured,
-  unmonitored: ({ monitors }) => monitors.length === 0,
+  unmonitored: ({ monitors }) => monitors?.length === 0,
 };
 
 /**

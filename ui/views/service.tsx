@@ -63,9 +63,9 @@ export function Service({ place: { params } }: { place: Place }): JSX.Element {
                   <dt>Nodes</dt>
                   <dd>{found.nodes.join(', ') || '–'}</dd>
                   <dt>Monitors</dt>
-                  <dd>{found.monitors.join(', ') || 'none'}</dd>
+                  <dd>{found.monitors === null ? 'not known' : found.monitors.join(', ') || 'none'}</dd>
                 </dl>
-                {found.monitors.length === 0 ? <AddMonitor namespace={namespace} name={name} /> : null}
+                {found.monitors?.length === 0 ? <AddMonitor namespace={namespace} name={name} /> : null}
               </>
             );
           }}

@@ -64,7 +64,7 @@ const columnsFor = (window: string | undefined): readonly Column<ServiceSummary>
   {
     key: 'capture',
     title: 'Capture',
-    by: ({ captured, monitors }) => (captured ? monitors.length + 1 : 0),
+    by: ({ captured, monitors }) => (captured ? (monitors?.length ?? 0) + 1 : 0),
     cell: (service) => <Capture service={service} />,
   },
 ];
@@ -77,6 +77,7 @@ function Capture({ service: { captured, why, monitors } }: { service: ServiceSum
       </span>
     );
   }
+  if (monitors === null) return <span class="tag">✓ captured</span>;
   if (monitors.length === 0) return <span class="tag warn">▲ no monitor</span>;
   return (
     <span class="tag" title={`captured; selected by ${monitors.join(', ')}`}>

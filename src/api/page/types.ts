@@ -122,8 +122,11 @@ export interface ServiceSummary {
   /** Unit: ms. */
   readonly p99Ms: number | null;
   readonly sparkline: Sparkline;
-  /** Names of the TrafficMonitors of its namespace that select its pods, sorted. */
-  readonly monitors: readonly string[];
+  /**
+   * Names of the TrafficMonitors of its namespace that select its pods, sorted. null: not known, as to a caller who may
+   * not list the TrafficMonitors of the namespace.
+   */
+  readonly monitors: readonly string[] | null;
   /** Whether requests or flows of its pods were seen in the window. */
   readonly captured: boolean;
   /** Why nothing is captured, as a sentence; null where something is. */

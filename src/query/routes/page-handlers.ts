@@ -28,7 +28,10 @@ export const services: Handler = async (call, deps) => {
   const stepMs = Math.max(1_000, Math.round(windowMs / steps));
   const startMs = endMs - (steps - 1) * stepMs;
   const request = runRequest(call);
-  const pods = await reviewed(() => deps.objects?.access.pods(call.identity), deps);
+  const [pods, monitors] = await Promise.all([
+    reviewed(() => deps.objects?.access.pods(call.identity), deps),
+    shownMonitors(call, deps),
+  ]);
   const lines = servedRates(Math.max(shortestRateMs, 2 * stepMs));
   const [numbers, over] = await Promise.all([
     deps.runner.sums(topologyQuery('workload', windowMs), 'le', endMs, request),
@@ -44,14 +47,25 @@ export const services: Handler = async (call, deps) => {
     },
     ...{ startMs, stepMs, steps },
     pods: both(pods, call.namespaces),
-    monitors: (deps.objects?.kinds.TrafficMonitor.list() ?? []) as unknown as TrafficMonitor[],
+    monitors,
     missing: absences(deps, missingNodes),
   });
-  const monitors = await reviewed(() => deps.objects?.access.objects(call.identity, 'TrafficMonitor'), deps);
-  const shown = data.map((one) => (monitors?.has(one.namespace) === false ? { ...one, monitors: [] } : one));
   const warnings = [...new Set([...numbers.warnings, ...over.warnings])];
-  await sendSuccess(req, res, jsonPieces(shown), { warnings, infos: [], missingNodes });
+  await sendSuccess(req, res, jsonPieces(data), { warnings, infos: [], missingNodes });
 };
+
+/** The TrafficMonitors of a namespace; undefined: the caller may not list them, or the list is not complete yet. */
+async function shownMonitors(
+  { identity }: Call,
+  deps: HandlerDeps,
+): Promise<(namespace: string) => readonly TrafficMonitor[] | undefined> {
+  const { access, kinds } = deps.objects ?? {};
+  const visible = await reviewed(() => access?.objects(identity, 'TrafficMonitor'), deps);
+  if (!kinds?.TrafficMonitor.synced) return () => undefined;
+  const all = kinds.TrafficMonitor.list() as unknown as TrafficMonitor[];
+  const byNamespace = Map.groupBy(all, ({ metadata }) => metadata.namespace ?? '');
+  return (namespace) => (visible?.has(namespace) === false ? undefined : (byNamespace.get(namespace) ?? []));
+}
 
 const objectKinds: readonly string[] = [
   'TrafficMonitor',

@@ -32,7 +32,8 @@ export interface ServicesInput {
    * series are visible.
    */
   readonly pods: ReadonlySet<string> | undefined;
-  readonly monitors: readonly TrafficMonitor[];
+  /** The TrafficMonitors of a namespace; undefined: not known, or not for the caller. */
+  readonly monitors: (namespace: string) => readonly TrafficMonitor[] | undefined;
   /** Why the agent of a node does not answer; undefined when it does. */
   readonly missing: (node: string) => string | undefined;
 }
@@ -110,18 +111,17 @@ export async function assembleServices(pacing: Pacing, input: ServicesInput): Pr
   const summaries: ServiceSummary[] = [];
   for (const { row } of await sortInTurns(pacing, keyed, (a, b) => compareText(a.key, b.key), compareWork)) {
     summaries.push(summary(row, input));
-    if (pacing.spend(rowWork + 10 * steps + podWork * row.pods.length * input.monitors.length)) await pacing.turn();
+    const matched = row.pods.length * (input.monitors(row.namespace)?.length ?? 0);
+    if (pacing.spend(rowWork + 10 * steps + podWork * matched)) await pacing.turn();
   }
   return summaries;
 }
 
 function summary(row: Row, { monitors, missing, stepMs }: ServicesInput): ServiceSummary {
   const { namespace, kind, name, pods, requests, isCaptured, rates, failed, seen } = row;
-  const matching = monitors.filter(
-    ({ metadata, spec }) => metadata.namespace === namespace && matchPods(spec, pods).length > 0,
-  );
-  const isExcluded = matching.find(({ spec }) => spec.mode === 'Exclude');
-  const selecting = matching.filter(({ spec }) => spec.mode !== 'Exclude').map(({ metadata }) => metadata.name ?? '');
+  const matching = monitors(namespace)?.filter(({ spec }) => matchPods(spec, pods).length > 0);
+  const isExcluded = matching?.find(({ spec }) => spec.mode === 'Exclude');
+  const selecting = matching?.filter(({ spec }) => spec.mode !== 'Exclude').map(({ metadata }) => metadata.name ?? '');
   const nodes = [...new Set(pods.flatMap(({ nodeName }) => nodeName || []))].sort();
   const { requestRate, errorShare, p50Ms, p99Ms } = statsOf(requests.rate > 0 ? requests : undefined, undefined);
   const why = (): string => {
@@ -133,7 +133,7 @@ function summary(row: Row, { monitors, missing, stepMs }: ServicesInput): Servic
     if (absent.length === nodes.length) return `no agent answers where its pods are: ${absent.slice(0, 3).join('; ')}`;
     if (isExcluded) return `TrafficMonitor ${namespace}/${isExcluded.metadata.name} excludes it`;
     const quiet = 'neither a request nor a flow was seen in the window';
-    return selecting.length === 0 ? `${quiet}, and no TrafficMonitor selects its pods` : quiet;
+    return selecting?.length === 0 ? `${quiet}, and no TrafficMonitor selects its pods` : quiet;
   };
   return {
     ...{ namespace, workload: name, workloadKind: kind, nodes, requestRate, errorShare, p50Ms, p99Ms },
@@ -142,7 +142,7 @@ function summary(row: Row, { monitors, missing, stepMs }: ServicesInput): Servic
       requestRate: Array.from(rates, (rate, i) => (seen[i] ? rate : null)),
       errorShare: Array.from(rates, (rate, i) => (seen[i] && rate > 0 ? Math.min(1, failed[i]! / rate) : null)),
     },
-    ...{ monitors: selecting.sort(), captured: isCaptured, why: isCaptured ? null : why() },
+    ...{ monitors: selecting?.sort() ?? null, captured: isCaptured, why: isCaptured ? null : why() },
   };
 }
 

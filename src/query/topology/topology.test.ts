@@ -4,6 +4,7 @@ import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import type { Objects, ServiceSummary, Topology, WorkloadExplanation } from '../../api/page/types.ts';
+import type { ApiReviews } from '../../kube/reviews.ts';
 import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
 import { askApi, type ApiAnswer, type ApiParams } from '../../testing/query/api-client.ts';
 import { watchedObjects } from '../../testing/query/watched-objects.ts';
@@ -101,6 +102,9 @@ const ownSeries: readonly (readonly [name: string, value: number, labels: Readon
   ['series_limit_hits_total', 3, { scope: 'node' }],
   ['series_limit_hits_total', 4, { scope: 'monitor' }],
 ];
+/** `admin` may everything, a namespace's name all in it, and `pods-of-shop` may read the pods of shop alone. */
+const mayReadPods: ApiReviews['mayReadPods'] = async ({ username }, namespace) =>
+  username === 'admin' || namespace === username || `pods-of-${namespace}` === username;
 const clusterNodes = ['node-1', 'node-9'].map((name) => ({ metadata: { name }, status: { conditions: [] } }));
 
 beforeAll(async () => {
@@ -159,7 +163,7 @@ beforeAll(async () => {
     directory: { agents: () => cluster.expected, synced: true },
     reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
     tenants: {
-      reviews: { mayReadPods: async ({ username }, namespace) => username === 'admin' || namespace === username },
+      reviews: { mayReadPods },
       namespaces: { synced: true, names: () => ['shop', 'ops'] },
     },
     addresses: { index, synced: true },
@@ -168,7 +172,7 @@ beforeAll(async () => {
       namespaces: { synced: true, names: () => ['shop', 'ops'] },
       labelledNamespaces: () => [{ name: 'shop', labels: {} }],
       reviews: {
-        mayReadPods: async ({ username }, namespace) => username === 'admin' || namespace === username,
+        mayReadPods,
         mayAccessResource: async ({ username }, { namespace }) => username === 'admin' || namespace === username,
       },
     },
@@ -383,6 +387,18 @@ test('a caller sees the services of the namespaces whose pods it may read', asyn
   expect(
     (await services('ops')).map(({ namespace, workload, monitors: names }) => [namespace, workload, names]),
   ).toEqual([['ops', 'probe', []]]);
+});
+
+test('a caller who may not list the monitors of a namespace learns of none, and they count as not known', async () => {
+  const seen = await services('pods-of-shop');
+  expect(seen.map(({ workload, monitors: names, why }) => [workload, names, why])).toEqual([
+    ['away', null, 'no agent answers where its pods are: node-9: no agent is expected there'],
+    ['batch', null, 'neither a request nor a flow was seen in the window'],
+    ['cart', null, null],
+    ['checkout', null, null],
+    ['idle', null, 'neither a request nor a flow was seen in the window'],
+    ['web', null, null],
+  ]);
 });
 
 test('a caller gets the objects that it may list, and learns whether there are others', async () => {

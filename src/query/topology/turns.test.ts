@@ -44,7 +44,7 @@ const inputs = {
   services: (pace: Pace) =>
     assembleServices(pace, {
       ...{ index, rows, series: [], startMs: endMs - 60_000, stepMs: 1_000, steps: 60 },
-      ...{ pods: undefined, monitors: [], missing: () => undefined },
+      ...{ pods: undefined, monitors: () => [], missing: () => undefined },
     }).then(({ length }) => length),
 };
 
