@@ -51,12 +51,13 @@ export function instant(
   return ask('query', { query, time: String(time), ...explain }, options);
 }
 
-export function range(
-  query: string,
-  { start, end, step }: TimeRange,
-  options?: AskOptions,
-): Promise<Answer<QueryData>> {
-  return ask('query_range', { query, start: String(start), end: String(end), step: String(step) }, options);
+/** A result over time, with the times that were asked for: where nothing has a value, the result lacks the time. */
+export type RangeData = QueryData & { readonly asked: TimeRange };
+
+export async function range(query: string, asked: TimeRange, options?: AskOptions): Promise<Answer<RangeData>> {
+  const [start, end, step] = [asked.start, asked.end, asked.step].map(String) as [string, string, string];
+  const answer = await ask<QueryData>('query_range', { query, start, end, step }, options);
+  return { ...answer, data: { ...answer.data, asked } };
 }
 
 export interface ExemplarSeries {

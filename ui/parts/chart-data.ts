@@ -1,28 +1,47 @@
 /** Series as columns over one shared time axis, as the graph draws them. Pure. */
-import type { Series } from '../api/promql.ts';
+import type { Series, TimeRange } from '../api/promql.ts';
 
 /** A graph has at most this many lines: more cannot be distinguished. */
 export const maxLines = 50;
 
 export interface Columns {
-  /** Unit: s since the epoch, ascending. */
+  /** The asked time range, which the axis shows whether or not there are values. Unit: s since the epoch. */
+  readonly start: number;
+  readonly end: number;
+  /** Unit: s since the epoch, ascending, a step apart. */
   readonly times: readonly number[];
   /** One column per series. Where the series has no finite value, the column has null, which is drawn as a gap. */
   readonly columns: readonly (readonly (number | null)[])[];
 }
 
-export function columnsOf(series: readonly Series[]): Columns {
-  const times = [...new Set(series.flatMap((s) => (s.values ?? []).map(([t]) => t)))].sort((a, b) => a - b);
-  const index = new Map(times.map((t, i) => [t, i]));
+/** The series over all times that were asked for: a time at which none has a value is a gap, too. */
+export function columnsOf(series: readonly Series[], asked: TimeRange): Columns {
+  const times = timesOf(asked);
   const columns = series.map((s) => {
     const column = new Array<number | null>(times.length).fill(null);
     for (const [t, v] of s.values ?? []) {
-      const number = Number(v);
-      column[index.get(t)!] = Number.isFinite(number) ? number : null;
+      const [i, number] = [placeOf(t, asked), Number(v)];
+      if (i in column && Number.isFinite(number)) column[i] = number;
     }
     return column;
   });
-  return { times, columns };
+  return { start: asked.start, end: asked.end, times, columns };
+}
+
+/** The server rounds times to milliseconds. Unit: s. */
+const roundedBy = 0.001;
+
+/** The times at which a range query is evaluated. Unit: s since the epoch. */
+function timesOf({ start, end, step }: TimeRange): number[] {
+  return Array.from({ length: Math.floor((end - start + roundedBy) / step) + 1 }, (_, i) => start + i * step);
+}
+
+const placeOf = (time: number, { start, step }: TimeRange): number => Math.round((time - start) / step);
+
+/** The indices of values between two gaps, or between a gap and an end: a line connects them to nothing. */
+export function isolated(column: ArrayLike<number | null | undefined>): number[] {
+  const isGap = (i: number): boolean => (column[i] ?? null) === null;
+  return Array.from(column, (_, i) => i).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
 }
 
 /** Each column stacked on those before it. A gap adds nothing; it stays a gap if the columns below are gaps, too. */
@@ -48,6 +67,7 @@ export function stepFor(seconds: number): number {
 
 /** A heat map: the number of observations in each bucket at each time. */
 export interface Heat {
+  /** Unit: s since the epoch, ascending, a step apart. */
   readonly times: readonly number[];
   /** Bounds of the buckets of all series, ascending; bucket i lies between bound i and i + 1. */
   readonly bounds: readonly number[];
@@ -56,18 +76,18 @@ export interface Heat {
   readonly most: number;
 }
 
-/** The sum of a matrix's native histograms as a heat map; undefined if it has none. */
-export function heatOf(series: readonly Series[]): Heat | undefined {
+/** The sum of a matrix's native histograms as a heat map of all times asked for; undefined if it has none. */
+export function heatOf(series: readonly Series[], asked: TimeRange): Heat | undefined {
   const points = series.flatMap((s) => s.histograms ?? []);
   const buckets = points.flatMap(([, h]) => h.buckets ?? []);
   if (buckets.length === 0) return undefined;
   const bounds = [...new Set(buckets.flatMap(([, low, high]) => [Number(low), Number(high)]))].sort((a, b) => a - b);
-  const times = [...new Set(points.map(([t]) => t))].sort((a, b) => a - b);
-  const row = new Map(times.map((t, i) => [t, i]));
+  const times = timesOf(asked);
   const place = new Map(bounds.map((bound, i) => [bound, i]));
   const counts = times.map(() => new Array<number>(bounds.length - 1).fill(0));
   for (const [t, { buckets: own = [] }] of points) {
-    const cells = counts[row.get(t)!]!;
+    const cells = counts[placeOf(t, asked)];
+    if (cells === undefined) continue;
     for (const [, low, high, count] of own) {
       const [from, to] = [place.get(Number(low))!, place.get(Number(high))!];
       // A bucket that finer buckets divide is spread evenly over them.

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import { colourOf, onThemeChange } from '../state/theme.ts';
-import { positive, stacked as stack, type Columns } from './chart-data.ts';
+import { isolated, positive, stacked as stack, type Columns } from './chart-data.ts';
 import { short } from './format.ts';
 
 /** Colours of lines in the style sheet: `--c0` to `--c9`. */
@@ -44,8 +44,8 @@ export function Chart(props: ChartProps): JSX.Element {
   const [all, setAll] = useState(false);
   const plot = useRef<uPlot>(undefined);
   // The plot outlives renderings: it uses the properties of the newest rendering.
-  const newest = useRef({ onZoom, marks, format });
-  newest.current = { onZoom, marks, format };
+  const newest = useRef({ data, onZoom, marks, format });
+  newest.current = { data, onZoom, marks, format };
   const drawn = useMemo(() => {
     const lines = stacked ? stack(data.columns) : data.columns;
     return [data.times, ...(log ? positive(lines) : lines)] as unknown as uPlot.AlignedData;
@@ -63,14 +63,17 @@ export function Chart(props: ChartProps): JSX.Element {
         height,
         legend: { show: false },
         cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false } },
-        scales: { y: log ? { distr: 3 } : { range: (_u, low, high) => bounds(low, high) } },
+        scales: {
+          x: { range: () => [newest.current.data.start, newest.current.data.end] },
+          y: log ? { distr: 3 } : { range: (_u, low, high) => bounds(low, high) },
+        },
         series: [
           {},
           ...data.columns.map((_, i) => ({
             stroke: strokes[i % colours]!,
             width: 1.75,
             ...(stacked ? { fill: `color-mix(in srgb, ${strokes[i % colours]!} 18%, transparent)` } : {}),
-            points: { show: (u: uPlot) => u.data[0].length < 2 },
+            points: { show: false, filter: (u: uPlot, of: number) => isolated(u.data[of]!) },
           })),
         ],
         axes: [

@@ -49,6 +49,7 @@ test('a query whose values fail fails as a whole, with their error', async () =>
 
 test('what is answered is handed on as it is', async () => {
   const { graph, found } = await asked({});
-  expect(answered(graph)?.data).toEqual({ resultType: 'matrix', result: [] });
+  const times = { start: 395_200, end: 1_000_000, step: 2419 };
+  expect(answered(graph)?.data).toEqual({ resultType: 'matrix', result: [], asked: times });
   expect(answered(found)?.data).toEqual([]);
 });

@@ -1,13 +1,13 @@
 /** The answers that a panel of the query view shows: values, graph and exemplars of one expression. */
 import { ApiFailure, asFailure, type Answer } from '../api/client.ts';
-import { exemplars, instant, range, type ExemplarSeries, type QueryData } from '../api/promql.ts';
+import { exemplars, instant, range, type ExemplarSeries, type QueryData, type RangeData } from '../api/promql.ts';
 import { stepFor } from '../parts/chart-data.ts';
 import type { Panel } from '../state/panels.ts';
 
 export interface PanelAnswers {
   readonly now: Answer<QueryData>;
   /** Undefined: a string or a range has no graph. */
-  readonly graph: Answer<QueryData> | ApiFailure | undefined;
+  readonly graph: Answer<RangeData> | ApiFailure | undefined;
   /** Undefined: not asked for. */
   readonly found: Answer<ExemplarSeries[]> | ApiFailure | undefined;
 }

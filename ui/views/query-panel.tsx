@@ -238,9 +238,12 @@ function ResultOf({ result, panel, onZoom, again }: ResultProps): JSX.Element {
   const matrix = answered(graph);
   const marks = useMemo(() => marksOf(answered(found)?.data ?? []), [found]);
   const drawn = useMemo(() => {
-    const series = matrix ? seriesOf(matrix.data) : [];
+    if (!matrix) return undefined;
+    const { asked } = matrix.data;
+    const series = seriesOf(matrix.data);
     const lines = series.filter(({ values }) => values !== undefined).slice(0, maxLines);
-    return { heat: heatOf(series), data: columnsOf(lines), names: lines.map(({ metric }) => seriesName(metric)) };
+    const names = lines.map(({ metric }) => seriesName(metric));
+    return { heat: heatOf(series, asked), lines: { data: columnsOf(lines, asked), names } };
   }, [matrix]);
   const answers = [now, matrix, answered(found)].filter((one) => one !== undefined);
   const missing = [...new Set(answers.flatMap(({ missingNodes }) => missingNodes))];
@@ -256,9 +259,9 @@ function ResultOf({ result, panel, onZoom, again }: ResultProps): JSX.Element {
         </ul>
       ) : null}
       {graph instanceof ApiFailure ? <QueryFailure failure={graph} expr={panel.expr} again={again} /> : null}
-      {drawn.heat ? <HeatMap heat={drawn.heat} label={panel.expr} /> : null}
-      {drawn.names.length > 0 ? (
-        <Chart {...drawn} label="Graph" stacked={panel.stacked} log={panel.log} marks={marks} onZoom={onZoom} />
+      {drawn?.heat ? <HeatMap heat={drawn.heat} label={panel.expr} /> : null}
+      {drawn && drawn.lines.names.length > 0 ? (
+        <Chart {...drawn.lines} label="Graph" stacked={panel.stacked} log={panel.log} marks={marks} onZoom={onZoom} />
       ) : null}
       {found instanceof ApiFailure ? (
         <QueryFailure failure={found} expr={panel.expr} again={again} />

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { services, topology } from '../api/page.ts';
-import { instant, range, seriesOf, type QueryData } from '../api/promql.ts';
+import { instant, range, seriesOf, type RangeData } from '../api/promql.ts';
 import { columnsOf } from '../parts/chart-data.ts';
 import { Chart } from '../parts/chart.tsx';
 import { DegradedOnce } from '../parts/degraded.tsx';
@@ -109,7 +109,7 @@ function Details({ own, window, linked, slowMs }: DetailsProps): JSX.Element {
 
 function Graph(props: { title: string; expr: string; format: (value: number | null) => string }): JSX.Element {
   const { title, expr, format } = props;
-  const asked = useAnswer<QueryData>(
+  const asked = useAnswer<RangeData>(
     expr,
     (signal) => {
       const end = Date.now() / 1000;
@@ -117,13 +117,14 @@ function Graph(props: { title: string; expr: string; format: (value: number | nu
     },
     { everyMs: 30_000 },
   );
-  const data = useMemo(() => columnsOf(asked.answer ? seriesOf(asked.answer.data) : []), [asked.answer]);
+  const graph = asked.answer?.data;
+  const data = useMemo(() => graph && columnsOf(seriesOf(graph), graph.asked), [graph]);
   return (
     <section class="panel" aria-label={title}>
       <h3>{title}</h3>
       <Shown asked={asked} what={title.toLowerCase()}>
         {() =>
-          data.times.length === 0 ? (
+          data === undefined || data.columns.length === 0 ? (
             <p class="quiet">Nothing in the last hour.</p>
           ) : (
             <Chart data={data} names={[title]} label={title} height={170} format={format} />
