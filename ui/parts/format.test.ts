@@ -1,4 +1,4 @@
-import { bytes, duration, percent, seriesName, short, span, timeLeft } from './format.ts';
+import { bytes, duration, momentText, percent, seriesName, short, span, timeLeft } from './format.ts';
 
 test.each([
   [null, '–'],
@@ -48,4 +48,11 @@ test('a time that is over is marked as ended', () => {
 test('a series is written as PromQL writes it', () => {
   expect(seriesName({ __name__: 'up', a: 'x"y' })).toBe('up{a="x\\"y"}');
   expect(seriesName({})).toBe('{}');
+});
+
+test('a moment has its date if it is not of today', () => {
+  const now = new Date(2026, 10, 26, 14, 0, 0).getTime();
+  const [today, yesterday] = [momentText(now - 9_000, now), momentText(now - 15 * 3_600_000, now)];
+  expect(today).toBe('13:59:51');
+  expect(yesterday).toMatch(/25.*, 23:00:00$/);
 });

@@ -79,6 +79,13 @@ export function timeLeft(ms: number): string {
   return ms > 0 ? span(ms) : `ended ${span(ms)} ago`;
 }
 
+/** A moment as its time of day, with the date if it is not of today. Units: ms since the epoch. */
+export function momentText(at: number, now: number): string {
+  const [moment, today] = [new Date(at), new Date(now)];
+  const time = moment.toLocaleTimeString(undefined, { hour12: false });
+  return moment.toDateString() === today.toDateString() ? time : `${moment.toLocaleDateString()}, ${time}`;
+}
+
 /** A series in PromQL notation. */
 export function seriesName(metric: Readonly<Record<string, string>>): string {
   const { __name__: name = '', ...labels } = metric;

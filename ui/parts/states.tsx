@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import type { Answer, ApiFailure } from '../api/client.ts';
 import type { Asked } from '../state/use-answer.ts';
 import { Degraded } from './degraded.tsx';
-import { span } from './format.ts';
+import { momentText } from './format.ts';
 import { openSignIn } from './sign-in.tsx';
 
 export function Note(props: {
@@ -103,10 +103,16 @@ export function Shown<T>(props: {
   return (
     <>
       {failure ? (
-        <Note kind="warn" title={`This is ${span(Date.now() - at)} old: ${failure.message}`}>
-          <button type="button" onClick={again}>
-            Try again
-          </button>
+        <Note kind="warn" title={`This is of ${momentText(at, Date.now())}: ${failure.message}`}>
+          {failure.kind === 'unauthorized' ? (
+            <button type="button" class="primary" onClick={openSignIn}>
+              Sign in
+            </button>
+          ) : (
+            <button type="button" onClick={again}>
+              Try again
+            </button>
+          )}
         </Note>
       ) : null}
       <Degraded answer={answer} />

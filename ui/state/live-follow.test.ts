@@ -62,7 +62,17 @@ test('the delay between failing attempts grows up to 15 s and starts over after 
   });
 });
 
-test.each<FailureKind>(['unauthorized', 'forbidden', 'refused', 'too-large'])('%s: not retried', async (kind) => {
+test('unauthorized: retried once a minute, and shown as failed until the stream opens', async () => {
+  const { asks, delays, kinds } = await played(
+    [[], failure('unauthorized')],
+    [[], failure('unauthorized')],
+    [[span('a')]],
+  );
+  expect([asks.length, delays]).toEqual([3, [60_000, 60_000, 500]]);
+  expect(kinds).toEqual(['connecting', 'failed', 'failed', 'open', 'waiting']);
+});
+
+test.each<FailureKind>(['forbidden', 'refused', 'too-large'])('%s: not retried', async (kind) => {
   const { asks, kinds } = await played([[], failure(kind)]);
   expect([asks.length, kinds]).toEqual([1, ['connecting', 'failed']]);
 });

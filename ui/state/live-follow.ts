@@ -3,19 +3,20 @@ import { SeenItems } from '../../src/stream/seen-items.ts';
 import type { ApiFailure, FailureKind } from '../api/client.ts';
 import type { ReadStreamOptions, StreamAsk, StreamMessage } from '../api/stream.ts';
 import { mostRows } from './live-feed.ts';
+import { unauthorizedMs } from './repeat.ts';
 
 export type LivePhase =
   | { readonly kind: 'connecting' | 'open' }
   /** Disconnected; the next attempt is at `untilMs`. `failure` is absent if the server ended the stream. */
   | { readonly kind: 'waiting'; readonly untilMs: number; readonly failure: ApiFailure | undefined }
-  /** Refused: another attempt would fail in the same way. */
+  /** Refused: another attempt would fail in the same way, unless the user signs in. */
   | { readonly kind: 'failed'; readonly failure: ApiFailure };
 
 export interface FollowLiveOptions {
   readonly read: (ask: StreamAsk, options: ReadStreamOptions) => AsyncIterable<readonly StreamMessage[]>;
   readonly signal: AbortSignal;
   readonly now: () => number;
-  /** Resolves after the delay, or when the signal aborts. */
+  /** Resolves after the delay, when the user returns to the page, or when the signal aborts. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onPhase: (phase: LivePhase) => void;
   readonly onMessages: (messages: readonly StreamMessage[]) => void;
@@ -23,10 +24,10 @@ export interface FollowLiveOptions {
 
 const firstDelayMs = 500;
 const longestDelayMs = 15_000;
-const final: readonly FailureKind[] = ['unauthorized', 'forbidden', 'refused', 'too-large'];
+const final: readonly FailureKind[] = ['forbidden', 'refused', 'too-large'];
 
 /**
- * Follows until the signal aborts or the server refuses. Never rejects.
+ * Follows until the signal aborts or the server refuses for good. Never rejects.
  * Guarantees: after a break it resumes ten seconds before the newest item received and skips items already received;
  * after a long break it gets the newest `mostRows` items.
  */
@@ -40,9 +41,11 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     delay = firstDelayMs;
     onPhase({ kind: 'open' });
   };
+  let failure: ApiFailure | undefined;
   while (!signal.aborted) {
-    let failure: ApiFailure | undefined;
-    onPhase({ kind: 'connecting' });
+    // The invitation to sign in stays until the stream opens.
+    if (failure?.kind !== 'unauthorized') onPhase({ kind: 'connecting' });
+    failure = undefined;
     try {
       // The browser's clock may differ from the cluster's, so until an item has come, the request stays the same.
       const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
@@ -57,6 +60,11 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     }
     if (signal.aborted) return;
     if (failure && final.includes(failure.kind)) return onPhase({ kind: 'failed', failure });
+    if (failure?.kind === 'unauthorized') {
+      onPhase({ kind: 'failed', failure });
+      await wait(unauthorizedMs, signal);
+      continue;
+    }
     onPhase({ kind: 'waiting', untilMs: now() + delay, failure });
     await wait(delay, signal);
     delay = Math.min(2 * delay, longestDelayMs);

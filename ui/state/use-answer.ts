@@ -4,7 +4,9 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { asFailure, onToken, type Answer, type ApiFailure } from '../api/client.ts';
+import { repeat } from './repeat.ts';
 import { settle } from './settle.ts';
+import { visibility } from './visibility.ts';
 
 export interface Asked<T> {
   /** The newest answer; kept while a newer one is requested. */
@@ -17,7 +19,7 @@ export interface Asked<T> {
 }
 
 export interface UseAnswerOptions {
-  /** Repeats the request this long after an answer, while the page is visible. Unit: ms. 0: never. */
+  /** Repeats the request this long after an answer, as `repeat` does. Unit: ms. 0: never. */
   readonly everyMs?: number;
   /** False: no request is sent. */
   readonly enabled?: boolean;
@@ -60,11 +62,8 @@ export function useAnswer<T>(
   }, [key, turn, enabled]);
 
   useEffect(() => {
-    if (everyMs === 0 || !enabled || loading || state.failure?.kind === 'unauthorized') return;
-    const timer = setInterval(() => {
-      if (!document.hidden) again();
-    }, everyMs);
-    return () => clearInterval(timer);
+    if (!enabled || loading) return;
+    return repeat(everyMs, state.failure?.kind, again, visibility);
   }, [everyMs, enabled, loading, state]);
 
   const own = state.key === key;

@@ -4,6 +4,7 @@ import { onToken } from '../api/client.ts';
 import { readStream, type StreamAsk } from '../api/stream.ts';
 import { LiveFeed } from './live-feed.ts';
 import { followLive, type LivePhase } from './live-follow.ts';
+import { visibility } from './visibility.ts';
 
 export interface Live {
   readonly feed: LiveFeed;
@@ -104,7 +105,14 @@ class Drawing {
 
 function wait(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      forget();
+      signal.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    const forget = visibility.onReturn(end);
+    signal.addEventListener('abort', end);
   });
 }
