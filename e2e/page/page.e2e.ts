@@ -316,12 +316,24 @@ needing(browserNeed).describe('the query page', () => {
     expect([await tab.violations(), complaints]).toEqual([[], []]);
   });
 
+  test('a query whose end has seconds, as after a zoom or in a link, can be run', async () => {
+    const end = new Date(now - 7_123).toISOString();
+    await open(`/graph?g0.expr=svc_agent_up&g0.end_input=${end}`);
+    await run().click();
+    await page.getByText(/^3 series in/).waitFor();
+    expect(new URL(page.url()).searchParams.get('g0.end_input')).toBe(end);
+    expect(complaints).toEqual([]);
+  });
+
   test('a new answer does not end a drag over the graph', async () => {
     let asked = 0;
     await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
       await context.clock.install();
       await context.route(/\/query_range/, (route) => {
-        const values = Array.from({ length: 20 }, (_, i) => [now / 1_000 - (20 - i) * 15, String(asked)]);
+        const times = new URL(route.request().url()).searchParams;
+        const [start, step] = [Number(times.get('start')), Number(times.get('step'))];
+        const points = Math.floor((Number(times.get('end')) - start) / step) + 1;
+        const values = Array.from({ length: points }, (_, i) => [start + i * step, String(asked)]);
         asked++;
         const data = { resultType: 'matrix', result: [{ metric: { __name__: 'svc_agent_up' }, values }] };
         return route.fulfill({ json: { status: 'success', data, degraded: false, missingNodes: [] } });

@@ -18,6 +18,14 @@ test('a link as Prometheus writes it is understood, and the default replaces an 
   expect(panelsOf(link)).toEqual([panel({ range: 3_600 }), panel({ expr: 'b' })]);
 });
 
+test.each(['+275760-09-13T00:00:00Z', '-271821-04-20T00:00:00Z', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z'])(
+  'the end %s, which the field for it cannot show in every time zone, counts as none',
+  (end) => {
+    const link = new URLSearchParams({ 'g0.expr': 'up', 'g0.end_input': end });
+    expect(panelsOf(link)).toEqual([panel({})]);
+  },
+);
+
 test('a link shows no more queries than there may be panels', () => {
   const link = new URLSearchParams(Array.from({ length: 30 }, (_, i): [string, string] => [`g${i}.expr`, 'up']));
   expect(panelsOf(link)).toHaveLength(maxPanels);

@@ -24,17 +24,26 @@ export const defaultPanel: Panel = {
   exemplars: false,
 };
 
+/** The ends that a `datetime-local` field can show in every time zone. Units: ms since the epoch. */
+const firstEnd = Date.parse('0001-01-02T00:00:00Z');
+const lastEnd = Date.parse('9999-12-30T00:00:00Z');
+
+/** The end of a graph as seconds since the epoch; undefined for text that is no time or is out of bounds. */
+export function endOf(text: string): number | undefined {
+  const end = Date.parse(text);
+  return end >= firstEnd && end <= lastEnd ? end / 1000 : undefined;
+}
+
 /** The panels in a URL; those without a query are left out. */
 export function panelsOf(params: URLSearchParams): Panel[] {
   const panels: Panel[] = [];
   for (let i = 0; i < maxPanels; i++) {
     const expr = params.get(`g${i}.expr`) ?? '';
     if (expr.trim() === '') continue;
-    const end = Date.parse(params.get(`g${i}.end_input`) ?? '');
     panels.push({
       expr,
       range: secondsOf(params.get(`g${i}.range_input`) ?? '') ?? defaultPanel.range,
-      end: Number.isNaN(end) ? undefined : end / 1000,
+      end: endOf(params.get(`g${i}.end_input`) ?? ''),
       stacked: params.get(`g${i}.stacked`) === '1',
       log: params.get(`g${i}.y_scale`) === 'log',
       exemplars: params.get(`g${i}.show_exemplars`) === '1',

@@ -14,7 +14,7 @@ import { Failed } from '../parts/states.tsx';
 import { addToHistory, markRan } from '../state/ran-here.ts';
 import { durationText, secondsOf } from '../state/duration.ts';
 import { filterOfLabels, type LiveFilter } from '../state/live-filter.ts';
-import type { Panel } from '../state/panels.ts';
+import { endOf, type Panel } from '../state/panels.ts';
 import { addressOf } from '../state/place.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import { answered, askAll, type PanelAnswers } from './panel-answers.ts';
@@ -123,6 +123,8 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
     <section class="panel" aria-label="Query panel">
       <form
         class="query"
+        // The fields judge their values themselves; the browser would refuse an end between two minutes.
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           sendNow();
@@ -171,10 +173,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
               type="datetime-local"
               aria-label="End time; empty means now"
               value={panel.end === undefined ? '' : localTime(panel.end)}
-              onChange={(event) => {
-                const end = Date.parse(event.currentTarget.value);
-                setting({ end: Number.isNaN(end) ? undefined : end / 1000 });
-              }}
+              onChange={(event) => setting({ end: endOf(event.currentTarget.value) })}
             />
           </label>
           <Check label="stacked" on={panel.stacked} set={(stacked) => onChange({ ...panel, stacked })} />
