@@ -286,6 +286,42 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('a query that was cancelled, or that the server refuses, is not sent again by itself', async () => {
+    const asked = { range: 0, nodes: 0 };
+    let isHeld = true;
+    await openWith('/graph?g0.expr=svc_agent_up', async (context) => {
+      await context.clock.install();
+      context.on('request', (request) => {
+        if (request.url().includes('/query_range')) asked.range++;
+        else if (/\/query\?query=svc_agent_up/.test(request.url())) asked.nodes++;
+      });
+      await context.route(/\/query_range/, (route) => (isHeld ? undefined : route.continue()));
+    });
+    /** Lets the interval pass, which also the list of nodes is asked at. */
+    const interval = (): Promise<unknown> => {
+      const before = asked.nodes;
+      return until('the nodes to be asked', async () => {
+        await page.clock.fastForward(5_500);
+        return asked.nodes > before;
+      });
+    };
+    await run().click();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('Cancelled. Run sends it again.').waitFor();
+    for (let i = 0; i < 3; i++) await interval();
+    expect(asked.range).toBe(1);
+    isHeld = false;
+    await run().click();
+    await page.getByText(/^3 series in/).waitFor();
+    await write('sum(');
+    await run().click();
+    await page.locator('pre.error').waitFor();
+    const before = asked.range;
+    for (let i = 0; i < 3; i++) await interval();
+    expect(asked.range).toBe(before);
+    expect(complaints.filter((text) => !/status of 400/.test(text))).toEqual([]);
+  });
+
   test.each([
     ['/graph', 'the example query'],
     ['/graph?g0.expr=svc_agent_up&g0.tab=0&g0.range_input=60m', 'a link as Prometheus writes it'],

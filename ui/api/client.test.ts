@@ -26,6 +26,12 @@ test.each([
   expect([failure.kind, failure.message]).toEqual([kind, 'a sentence']);
 });
 
+test('a query that the server ended at its limit has timed out', async () => {
+  const body = '{"status":"error","errorType":"timeout","error":"query timed out"}';
+  const failure = await refusalOf(new Response(body, { status: 503 }));
+  expect([failure.kind, failure.message]).toEqual(['timeout', 'query timed out']);
+});
+
 test.each(['null', '7', '[]', '{}', '<html>'])('an answer of 200 with the body %s is an error', async (body) => {
   jest.spyOn(globalThis, 'fetch').mockResolvedValue(new Response(body));
   await expect(ask('query')).rejects.toThrow('The answer is not of the query API.');

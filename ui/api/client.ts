@@ -31,7 +31,7 @@ export class ApiFailure extends Error {
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
   /** Unit: ms. Default: 30 s. */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** Maximum bytes of a body; a larger one is an error. Default: 64 MiB. */
   readonly maxBytes?: number;
 }
@@ -96,13 +96,16 @@ function kindOf(status: number): FailureKind {
 export async function refusalOf(response: Response): Promise<ApiFailure> {
   const text = await textOf(response, 64 * 1024).catch(() => '');
   let sentence = '';
+  let kind = kindOf(response.status);
   try {
-    const body = JSON.parse(text) as { error?: unknown; message?: unknown };
+    const body = JSON.parse(text) as { error?: unknown; message?: unknown; errorType?: unknown };
+    // 503, as for a server that is away; but this query ran, and reached its limit.
+    if (body.errorType === 'timeout') kind = 'timeout';
     sentence = String(body.error ?? body.message ?? '');
   } catch {
     // A proxy in between may answer with an HTML page, which is not shown.
   }
-  return new ApiFailure(kindOf(response.status), sentence || `${response.status} ${response.statusText}`);
+  return new ApiFailure(kind, sentence || `${response.status} ${response.statusText}`);
 }
 
 /** The body as text. Errors: ApiFailure `too-large`. */

@@ -73,6 +73,11 @@ export function exemplars(
   return ask('query_exemplars', { query, start: String(start), end: String(end) }, options);
 }
 
+/** The settings of the query server, by name; a limit is the one that holds for the caller. */
+export function flags(options?: AskOptions): Promise<Answer<Readonly<Record<string, string>>>> {
+  return ask('status/flags', {}, options);
+}
+
 /** The series of a vector or matrix; empty for a scalar or string. */
 export function seriesOf(data: QueryData): readonly Series[] {
   return data.resultType === 'vector' || data.resultType === 'matrix' ? data.result : [];

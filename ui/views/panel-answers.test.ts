@@ -17,7 +17,7 @@ async function asked(responses: Readonly<Record<string, Response>>, aborted = fa
     return Promise.resolve(({ query_exemplars: success([]), ...all } as Record<string, Response>)[path]!);
   };
   try {
-    return await askAll(panel, aborted ? AbortSignal.abort() : new AbortController().signal);
+    return await askAll(panel, { signal: aborted ? AbortSignal.abort() : new AbortController().signal });
   } finally {
     globalThis.fetch = fetch;
   }

@@ -1,5 +1,5 @@
 /** The answers that a panel of the query view shows: values, graph and exemplars of one expression. */
-import { ApiFailure, asFailure, type Answer } from '../api/client.ts';
+import { ApiFailure, asFailure, type Answer, type AskOptions } from '../api/client.ts';
 import { exemplars, instant, range, type ExemplarSeries, type QueryData, type RangeData } from '../api/promql.ts';
 import { stepFor } from '../parts/chart-data.ts';
 import type { Panel } from '../state/panels.ts';
@@ -17,13 +17,13 @@ export interface PanelAnswers {
  * a long time range reaches sooner than a single moment does.
  * Errors: those of the values, ApiFailure; the caller's abort unchanged.
  */
-export async function askAll(asked: Panel, signal: AbortSignal): Promise<PanelAnswers> {
+export async function askAll(asked: Panel, options: AskOptions): Promise<PanelAnswers> {
   const end = asked.end ?? Date.now() / 1000;
   const times = { start: end - asked.range, end, step: stepFor(asked.range) };
   const [now, graph, found] = await Promise.all([
-    instant(asked.expr, end, { signal }),
-    orFailure('graph', range(asked.expr, times, { signal })),
-    asked.exemplars ? orFailure('exemplars', exemplars(asked.expr, times, { signal })) : undefined,
+    instant(asked.expr, end, options),
+    orFailure('graph', range(asked.expr, times, options)),
+    asked.exemplars ? orFailure('exemplars', exemplars(asked.expr, times, options)) : undefined,
   ]);
   const hasGraph = now.data.resultType === 'vector' || now.data.resultType === 'scalar';
   return { now, graph: hasGraph ? graph : undefined, found };

@@ -1,7 +1,8 @@
 /** PromQL over all nodes: panels with an expression, a graph and a table each. The URL restores all of them. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { instant, seriesOf } from '../api/promql.ts';
+import { flags, instant, seriesOf } from '../api/promql.ts';
+import { deadlineOf } from '../state/live-query.ts';
 import { addressOf, type Place } from '../state/place.ts';
 import { defaultPanel, maxPanels, panelsOf, paramsOf, queryParams, type Panel } from '../state/panels.ts';
 import { markRan, queryHistory, ranHere } from '../state/ran-here.ts';
@@ -44,6 +45,7 @@ function begin(params: URLSearchParams): Kept[] {
 export function Query({ place }: { place: Place }): JSX.Element {
   const [kept, setKept] = useState(() => begin(place.params));
   const [live, setLive] = useState(true);
+  const settings = useAnswer('flags', (signal) => flags({ signal }));
   // Back, forward and links load other panels; what this view began with or wrote to the URL itself is already shown.
   const address = place.params.toString();
   const shown = useRef(address);
@@ -84,6 +86,7 @@ export function Query({ place }: { place: Place }): JSX.Element {
           panel={one.panel}
           waits={one.waits}
           live={live}
+          deadlineMs={deadlineOf(settings.answer?.data)}
           {...(i === 0 ? { onLive: setLive } : {})}
           onChange={(panel) => change(kept.map((k) => (k.id === one.id ? { ...k, panel } : k)))}
           {...(kept.length > 1 ? { onRemove: () => change(kept.filter(({ id }) => id !== one.id)) } : {})}
