@@ -16,7 +16,16 @@ export interface StreamMessage {
   readonly time: string;
   readonly span?: SpanRecord;
   readonly flow?: FlowRecord;
-  readonly node_status?: { readonly state: NodeState; readonly nodes: readonly string[]; readonly message?: string };
+  readonly node_status?: {
+    readonly state: NodeState;
+    readonly nodes: readonly string[];
+    readonly message?: string;
+    /**
+     * The nodes are not of the cluster any more, and nothing is missing without them. A field and not a state, because
+     * readers of earlier releases refuse a state that they do not know.
+     */
+    readonly gone?: boolean;
+  };
   readonly lost?: { readonly source: string; readonly count: number };
   /**
    * The position of the stream after this message, when the request asked for cursors. Only the agent that sent the
@@ -45,6 +54,7 @@ export interface StatusDetails {
   /** The nodes concerned, when they are not the sender. */
   readonly nodes?: readonly string[];
   readonly message?: string | undefined;
+  readonly gone?: boolean;
   readonly cursor?: string | undefined;
 }
 
@@ -52,9 +62,9 @@ export function statusMessage(
   state: NodeState,
   node: string,
   nowMs: number,
-  { nodes = [node], message, cursor }: StatusDetails = {},
+  { nodes = [node], message, gone, cursor }: StatusDetails = {},
 ): StreamMessage {
-  const status = { state, nodes, ...(message ? { message } : {}) };
+  const status = { state, nodes, ...(message ? { message } : {}), ...(gone ? { gone } : {}) };
   return { node, time: timeText(nowMs), node_status: status, ...(cursor === undefined ? {} : { cursor }) };
 }
 
@@ -90,6 +100,7 @@ const kinds = {
     state: Type.Union([Type.Literal('NODE_CONNECTED'), Type.Literal('NODE_UNAVAILABLE'), Type.Literal('NODE_ERROR')]),
     nodes: Type.Array(text),
     message: optional,
+    gone: Type.Optional(Type.Boolean()),
   }),
   lost: Type.Object({ source: text, count: Type.Integer({ minimum: 0 }) }),
 };

@@ -87,3 +87,12 @@ test('the last status of a node counts, and a new connection forgets all nodes',
   feed.reconnected();
   expect([feed.connected, feed.absent]).toEqual([0, []]);
 });
+
+test('a node that is gone is neither connected nor absent', () => {
+  const feed = new LiveFeed();
+  feed.add(status('NODE_CONNECTED', ['node-1', 'node-2']));
+  feed.add(status('NODE_UNAVAILABLE', ['node-3'], 'no agent pod'));
+  const { node_status: left, ...rest } = status('NODE_UNAVAILABLE', ['node-2', 'node-3'], 'the node has left');
+  feed.add({ ...rest, node_status: { ...left!, gone: true } });
+  expect([feed.connected, feed.absent]).toEqual([1, []]);
+});

@@ -83,7 +83,7 @@ export class LiveFeed {
       const before = this.#losses.get(key)?.count ?? 0;
       this.#losses.set(key, { node, source: lost.source, count: before + lost.count });
     } else if (status) {
-      for (const name of status.nodes) this.#tell(name, status.state, status.message);
+      for (const name of status.nodes) this.#tell(name, status);
     } else {
       this.#put({ id: this.#received++, message });
     }
@@ -112,14 +112,11 @@ export class LiveFeed {
     this.#droppedHeld = 0;
   }
 
-  #tell(node: string, state: string, message = 'is not there'): void {
-    if (state === 'NODE_CONNECTED') {
-      this.#connected.add(node);
-      this.#absent.delete(node);
-    } else {
-      this.#connected.delete(node);
-      this.#absent.set(node, message);
-    }
+  #tell(node: string, { state, message = 'is not there', gone }: NonNullable<StreamMessage['node_status']>): void {
+    this.#connected.delete(node);
+    this.#absent.delete(node);
+    if (state === 'NODE_CONNECTED') this.#connected.add(node);
+    else if (!gone) this.#absent.set(node, message);
   }
 
   #put(item: LiveItem): void {

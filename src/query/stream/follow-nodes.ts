@@ -37,6 +37,8 @@ export class FollowNodes {
   readonly #cursors = new Map<string, string>();
   readonly #told = new Map<string, FailureReason>();
   readonly #following = new Map<string, { readonly agent: AgentAddress; readonly stop: AbortController }>();
+  /** The nodes that the reader may know of. */
+  readonly #nodes = new Set<string>();
   /** The text reported for each node without an agent to follow. */
   readonly #absent = new Map<string, string>();
   #cancel = (): void => {};
@@ -61,24 +63,30 @@ export class FollowNodes {
     this.#told.set(`${node} ${address}`, reason);
   }
 
-  /** Reports the wanted nodes that have no agent. A text that was reported is not repeated. */
+  /**
+   * Reports the wanted nodes that have no agent, and forgets those that have left. A text that was reported is not
+   * repeated. A node that the request names does not leave: it stays without an agent.
+   */
   tellAbsent(): void {
     const { directory, plan, states } = this.#options;
     const agents = directory.agents().filter(({ node }) => plan.wants(node));
     const known = new Set(agents.map(({ node }) => node));
+    const named = (plan.named ?? []).filter((node) => plan.wants(node));
     const absent = new Map<string, string>();
     for (const { node, address, absence } of agents)
       if (address === undefined) absent.set(node, absence ?? 'no agent pod');
-    for (const node of plan.named ?? []) {
-      if (!known.has(node) && plan.wants(node)) absent.set(node, 'no agent is expected on a node of this name');
+    for (const node of named) if (!known.has(node)) absent.set(node, 'no agent is expected on a node of this name');
+    for (const node of this.#nodes) {
+      if (known.has(node) || absent.has(node)) continue;
+      states.left(node);
+      this.#forget(node);
     }
-    for (const { agent } of this.#following.values())
-      if (!known.has(agent.node)) absent.set(agent.node, 'the node has left');
+    for (const node of known) this.#nodes.add(node);
     for (const [node, text] of absent) {
       if (this.#absent.get(node) !== text) states.add('NODE_UNAVAILABLE', node, text);
       this.#absent.set(node, text);
     }
-    for (const node of this.#absent.keys()) if (known.has(node) && !absent.has(node)) this.#absent.delete(node);
+    for (const node of this.#absent.keys()) if (!absent.has(node)) this.#absent.delete(node);
   }
 
   /** Begins, or begins again with another request: every agent is resumed at its last position. */
@@ -123,8 +131,9 @@ export class FollowNodes {
       ...{ read, clock, request, cursor, headMs: headLimitMs, signal: stop.signal, told: this.#told.get(key) },
       onItem: (item) => stop.signal.aborted || onItem(item),
       onLost: (message) => stop.signal.aborted || onLost(message),
-      onCursor: (next) => this.#cursors.set(key, next),
+      onCursor: (next) => stop.signal.aborted || this.#cursors.set(key, next),
       onConnected: () => {
+        if (stop.signal.aborted) return;
         this.#told.delete(key);
         states.add('NODE_CONNECTED', agent.node);
       },
@@ -134,6 +143,13 @@ export class FollowNodes {
         states.add(stateOf(failure.reason), agent.node, failure.message);
       },
     });
+  }
+
+  #forget(node: string): void {
+    this.#nodes.delete(node);
+    const isOfNode = (key: string): boolean => key.startsWith(`${node} `);
+    for (const key of [...this.#following.keys()].filter(isOfNode)) this.#end(key);
+    for (const map of [this.#cursors, this.#told]) for (const key of [...map.keys()].filter(isOfNode)) map.delete(key);
   }
 
   #end(key: string): void {

@@ -283,6 +283,36 @@ test('a follower learns of nodes that come and leave', async () => {
   follower.close();
 });
 
+test('a node that leaves is reported as gone, whether or not it had an agent, and is new when it is back', async () => {
+  const [first, second] = stage.expected;
+  const without = { ...second!, address: undefined, absence: 'no agent pod' };
+  stage.expected = [first!, without];
+  const follower = await stage.follow('/v1/stream?follow');
+  await has(follower, 'NODE_UNAVAILABLE node-2: no agent pod');
+  await has(follower, 'NODE_CONNECTED node-1');
+  stage.expected = [];
+  const gone = (): unknown[] =>
+    follower.messages.filter(({ node_status: state }) => state?.gone).map(({ node_status: state }) => state);
+  await until('both to be gone', () => gone().length > 0);
+  expect(gone()).toEqual([
+    { state: 'NODE_UNAVAILABLE', nodes: ['node-1', 'node-2'], message: 'the node has left', gone: true },
+  ]);
+  const before = words(follower).length;
+  stage.expected = [without];
+  await until('it to be told again', () => words(follower).length > before);
+  expect(words(follower).slice(before)).toEqual(['NODE_UNAVAILABLE node-2: no agent pod']);
+  follower.close();
+});
+
+test('a node that the request names is never gone: it stays unavailable', async () => {
+  const follower = await stage.follow('/v1/stream?follow&node=node-1');
+  await has(follower, 'NODE_CONNECTED node-1');
+  stage.expected = [];
+  await has(follower, 'NODE_UNAVAILABLE node-1: no agent is expected on a node of this name');
+  expect(follower.messages.filter(({ node_status: state }) => state?.gone)).toEqual([]);
+  follower.close();
+});
+
 test('an agent announces its end, and so does the query server', async () => {
   const follower = await stage.follow('/v1/stream?follow');
   await has(follower, 'NODE_CONNECTED node-1,node-2,node-3');

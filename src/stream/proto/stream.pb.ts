@@ -74,6 +74,8 @@ export interface NodeStatus {
   readonly state?: keyof typeof numbersOfState | undefined;
   readonly nodes?: readonly string[] | undefined;
   readonly message?: string | undefined;
+  /** With NODE_UNAVAILABLE: the nodes are not of the cluster any more, and nothing is missing without them. */
+  readonly gone?: boolean | undefined;
 }
 
 export interface Lost {
@@ -150,10 +152,11 @@ export function writeFlow(out: WireWriter, { end, direction, protocol, bytes, so
   return out;
 }
 
-export function writeNodeStatus(out: WireWriter, { state, nodes, message }: NodeStatus): WireWriter {
+export function writeNodeStatus(out: WireWriter, { state, nodes, message, gone }: NodeStatus): WireWriter {
   if (state !== undefined) out.uint(1, numbersOfState[state]);
   for (const one of nodes ?? []) out.string(2, one);
   if (message) out.string(3, message);
+  if (gone !== undefined) out.uint(4, Number(gone));
   return out;
 }
 
