@@ -60,15 +60,15 @@ export type AddressOwner =
  */
 interface Holding {
   readonly id: string;
-  readonly owner: Exclude<AddressOwner, { kind: 'external' | 'unknown' }>;
+  readonly owner: Extract<AddressOwner, { kind: 'pod' | 'service' | 'node' }>;
   readonly fromMs: number;
   toMs: number;
 }
 
 /** How long an ended holding is kept: spans, flows and topologies may be of the past. Units: ms. */
 const rememberMs = 3_600_000;
-/** How many holdings of one address are kept; the oldest ended ones are removed first. */
-const mostPerAddress = 8;
+/** How many ended holdings of one address are kept. */
+const mostEnded = 8;
 /**
  * The clocks of the API server and of nodes differ: an address may be in use a moment before the recorded start of its
  * pod.
@@ -78,9 +78,26 @@ const skewMs = 5_000;
 const unknown: AddressOwner = { kind: 'unknown' };
 
 /**
+ * If an address has several owners at a time, the larger number has it. Services may have the addresses of nodes, for
+ * example of a load balancer that runs on these, but most of what comes from or goes to them is the node's.
+ */
+const precedence = { service: 0, node: 1, pod: 2 } as const;
+
+/** Whether the first of two holdings of one time names the address. The choice does not depend on their order. */
+function outranks(a: Holding, b: Holding): boolean {
+  const kinds = precedence[a.owner.kind] - precedence[b.owner.kind];
+  if (kinds !== 0) return kinds > 0;
+  // The end of a holding may be observed after the start of the next.
+  if (a.fromMs !== b.fromMs) return a.fromMs > b.fromMs;
+  // Nodes have no start: the one that ended was there before the other.
+  return a.toMs === b.toMs ? a.id < b.id : a.toMs < b.toMs;
+}
+
+/**
  * Maps an address and a time to the pod, Service or node that had the address, for the whole cluster.
  * Guarantees: an address that moved from one pod to another belongs to each pod in its own time; a released address is
- * remembered for an hour. A pod of the host network has no address of its own: the address is the node's.
+ * remembered for an hour. A pod of the host network has no address of its own: the address is the node's, also where
+ * Services have it, too. Of several Services the newest has it.
  * Shape: pure; the caller passes the time.
  */
 export class AddressIndex {
@@ -107,7 +124,7 @@ export class AddressIndex {
     const lost = before?.uid === pod.uid ? before.ips.filter((ip) => !held.includes(ip)) : (before?.ips ?? []);
     this.#end(`pod ${before?.uid}`, lost, nowMs);
     const owner = { kind: 'pod', pod, workload: this.workloadOf(pod) } as const;
-    for (const ip of held) this.#hold(ip, { id: `pod ${pod.uid}`, owner, fromMs: pod.fromMs, toMs: Infinity }, nowMs);
+    for (const ip of held) this.#hold(ip, { id: `pod ${pod.uid}`, owner, fromMs: pod.fromMs, toMs: Infinity });
     this.#changed(nowMs);
   }
 
@@ -125,7 +142,7 @@ export class AddressIndex {
     this.#services.set(id, service);
     this.#end(id, before?.ips.filter((ip) => !service.ips.includes(ip)) ?? [], nowMs);
     const owner = { kind: 'service', service } as const;
-    for (const ip of service.ips) this.#hold(ip, { id, owner, fromMs: service.fromMs, toMs: Infinity }, nowMs);
+    for (const ip of service.ips) this.#hold(ip, { id, owner, fromMs: service.fromMs, toMs: Infinity });
     this.#changed(nowMs);
   }
 
@@ -142,7 +159,7 @@ export class AddressIndex {
     this.#nodes.set(node.name, node);
     this.#end(id, before?.ips.filter((ip) => !node.ips.includes(ip)) ?? [], nowMs);
     const owner = { kind: 'node', name: node.name } as const;
-    for (const ip of node.ips) this.#hold(ip, { id, owner, fromMs: -Infinity, toMs: Infinity }, nowMs);
+    for (const ip of node.ips) this.#hold(ip, { id, owner, fromMs: -Infinity, toMs: Infinity });
     this.#blocks.setPodCidrs(node.name, node.podCidrs);
   }
 
@@ -161,7 +178,11 @@ export class AddressIndex {
   at(address: string, timeMs: number): AddressOwner {
     const ip = plainAddress(address);
     const holdings = this.#holdings.get(ip);
-    const held = holdings?.findLast(({ fromMs, toMs }) => fromMs - skewMs <= timeMs && timeMs < toMs);
+    let held: Holding | undefined;
+    for (const one of holdings ?? []) {
+      if (one.fromMs - skewMs > timeMs || timeMs >= one.toMs) continue;
+      if (held === undefined || outranks(one, held)) held = one;
+    }
     if (held) return held.owner;
     // Between two holdings, neither the former nor the present owner would be right.
     if (holdings) return unknown;
@@ -235,15 +256,11 @@ export class AddressIndex {
     if (inNamespace?.size === 0) this.#podsOfNamespace.delete(pod.namespace);
   }
 
-  #hold(address: string, holding: Holding, nowMs: number): void {
+  #hold(address: string, holding: Holding): void {
     const ip = plainAddress(address);
-    const kept = (this.#holdings.get(ip) ?? []).filter(({ id }) => id !== holding.id);
-    for (const other of kept) {
-      // The end of the previous holding may be observed after the start of the next.
-      if (other.toMs === Infinity) other.toMs = Math.max(other.fromMs, Math.min(nowMs, holding.fromMs));
-    }
-    kept.push(holding);
-    this.#holdings.set(ip, kept.slice(-mostPerAddress));
+    const others = (this.#holdings.get(ip) ?? []).filter(({ id }) => id !== holding.id);
+    const ended = others.filter(({ toMs }) => toMs < Infinity).slice(-mostEnded);
+    this.#holdings.set(ip, [...ended, ...others.filter(({ toMs }) => toMs === Infinity), holding]);
   }
 
   #end(id: string, addresses: readonly string[], nowMs: number): void {

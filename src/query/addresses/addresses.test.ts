@@ -130,6 +130,60 @@ test.each([
   expect(text(ownerOfHost(index, host, 'shop', start))).toBe(owner);
 });
 
+const node = { name: 'node-1', ips: ['192.168.0.1'], podCidrs: [] };
+const balanced = (name: string, fromMs = start) => {
+  return { namespace: 'shop', name, ips: ['192.168.0.1'], selector: null, fromMs };
+};
+
+test('an address that a node and Services share is the node’s, whichever of them changed last', () => {
+  const index = new AddressIndex();
+  const seen: string[] = [];
+  const look = (): void => void seen.push(text(index.at('192.168.0.1', start + minute)));
+  for (let round = 0; round < 2; round++) {
+    index.setNode(node, start);
+    look();
+    // More than the ended holdings that are kept of one address.
+    for (let i = 0; i < 9; i++) index.setService(balanced(`web-${i}`), start);
+    look();
+  }
+  index.deleteService(balanced('web-0'), start);
+  look();
+  expect(new Set(seen)).toEqual(new Set(['node node-1']));
+  index.deleteNode('node-1', start + 2 * minute);
+  expect(text(index.at('192.168.0.1', start + minute))).toBe('node node-1');
+  expect(text(index.at('192.168.0.1', start + 3 * minute))).toMatch(/^service shop\/web-/);
+});
+
+test('of two Services with one address it is the newer’s, whichever of them changed last', () => {
+  const index = new AddressIndex();
+  const [older, newer] = [balanced('older'), balanced('newer', start + minute)];
+  for (const one of [older, newer, older, newer, older]) index.setService(one, start + 2 * minute);
+  const at = (minutes: number): string => text(index.at('192.168.0.1', start + minutes * minute));
+  expect([0.5, 3].map(at)).toEqual(['service shop/older', 'service shop/newer']);
+  index.deleteService(newer, start + 4 * minute);
+  expect([3, 5].map(at)).toEqual(['service shop/newer', 'service shop/older']);
+});
+
+test('a pod has its address before a node that has it later, and a node before one that follows it', () => {
+  const index = new AddressIndex();
+  index.setPod(aPod('old', { ips: ['192.168.0.1'] }), start);
+  index.deletePod(aPod('old'), start + 2 * minute);
+  index.setNode(node, start + 3 * minute);
+  index.deleteNode('node-1', start + 5 * minute);
+  index.setNode({ ...node, name: 'node-0' }, start + 6 * minute);
+  const at = (minutes: number): string => text(index.at('192.168.0.1', start + minutes * minute));
+  expect([1, 4, 7].map(at)).toEqual(['pod shop/old of Pod old', 'node node-1', 'node node-0']);
+});
+
+test('an update of a pod that is about to end does not take its address back from the next pod', () => {
+  const index = new AddressIndex();
+  index.setPod(aPod('old'), start);
+  index.setPod(aPod('new', { fromMs: start + minute }), start + minute);
+  index.setPod(aPod('old', { labels: { late: 'true' } }), start + 2 * minute);
+  const at = (minutes: number): string => text(index.at('10.0.0.1', start + minutes * minute));
+  expect([0.5, 3].map(at)).toEqual(['pod shop/old of Pod old', 'pod shop/new of Pod new']);
+});
+
 test('a Service resolves to the only workload of its pods, or to none if they have several', () => {
   const index = new AddressIndex();
   const service = { namespace: 'shop', name: 'web', ips: [], selector: { app: 'web' }, fromMs: start };
