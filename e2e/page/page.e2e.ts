@@ -458,6 +458,37 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
   });
 
+  test('a view whose token has expired offers to sign in, and goes on by itself when the server takes it again', async () => {
+    let isRefused = false;
+    await openWith('/services', async (context) => {
+      await context.clock.install();
+      const json = { status: 'error', errorType: 'unauthorized', error: 'no valid token' };
+      await context.route(/\/api\/v1\/services/, (route) =>
+        isRefused ? route.fulfill({ status: 401, json }) : route.continue(),
+      );
+    });
+    await page.getByRole('table').waitFor();
+    const stale = page.getByText(/^This is of \d.*: no valid token$/);
+    /** Lets a little more than the interval pass until it helps: the interval begins after an answer. */
+    const later = (ms: number, isThere: boolean): Promise<unknown> =>
+      until('the view to ask again', async () => {
+        await page.clock.fastForward(ms);
+        return (await stale.count()) > 0 === isThere;
+      });
+    isRefused = true;
+    await later(15_500, true);
+    await page.locator('main').getByRole('button', { name: 'Sign in' }).waitFor();
+    isRefused = false;
+    await later(60_500, false);
+    await page.getByRole('table').waitFor();
+    isRefused = true;
+    await later(15_500, true);
+    isRefused = false;
+    await page.evaluate(`window.dispatchEvent(new Event('focus'))`);
+    await stale.waitFor({ state: 'detached' });
+    expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
+  });
+
   test('with a node down the answer is shown, and the page says which node is missing', async () => {
     await stage.cluster.agents[1]!.stop();
     await open('/?g0.expr=sum(svc_agent_up)');
