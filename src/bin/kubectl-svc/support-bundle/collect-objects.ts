@@ -16,11 +16,15 @@ import { trimCrd, trimNode, trimObject } from './trim.ts';
 /** Styles without colours. */
 export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
 
-/** Adds the state of the product as `kubectl svc status` shows it, and the objects from which that state is read. */
-export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
+/** Adds the state of the product as `kubectl svc status` shows it. */
+export function addStatus(bundle: Bundle, view: ClusterView, redactor: Redactor): void {
   const report = statusReport(view);
   bundle.add('status.txt', 'kubectl svc status', redactor.text(reportText(report, plain)));
   bundle.addJson('status.json', 'the same as JSON', redactor.value(report));
+}
+
+/** Adds the objects from which the state of the product is read. */
+export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
   const add = (
     path: string,
     about: string,

@@ -13,7 +13,7 @@ import { Bundle, type BundleFile } from './bundle.ts';
 import { addCapture } from './collect-capture.ts';
 import { addLogs } from './collect-logs.ts';
 import { addMetrics, addQueries } from './collect-metrics.ts';
-import { addEvents, addObjects } from './collect-objects.ts';
+import { addEvents, addObjects, addStatus } from './collect-objects.ts';
 import { ownPods } from './own-pods.ts';
 import { clusterAddresses } from './redact/addresses.ts';
 import { Redactor } from './redact/redactor.ts';
@@ -92,17 +92,28 @@ async function supportBundle(session: Session, flags: Flags): Promise<void> {
   );
 
   const pods = ownPods(view);
-  addObjects(bundle, view, pods, redactor);
-  await addVersions(bundle, session, redactor);
-  await addEvents(bundle, client, view, { redactor, since: now - sinceMs, signal });
+  /** One strange object must not cost the whole bundle. */
+  const part = async (what: string, add: () => void | Promise<void>): Promise<void> => {
+    try {
+      await add();
+    } catch (error) {
+      if (signal.aborted) throw error;
+      bundle.lacks(`${what}, or part of it`, redactor.text(`it failed: ${errorText(error)}`));
+    }
+  };
+  await part('status', () => addStatus(bundle, view, redactor));
+  await part('objects/, cluster/, parts/', () => addObjects(bundle, view, pods, redactor));
+  await part('versions.json', () => addVersions(bundle, session, redactor));
+  await part('events.yaml', () => addEvents(bundle, client, view, { redactor, since: now - sinceMs, signal }));
   progress('compiling and explaining what is captured');
-  await addCapture(bundle, session, view, redactor);
+  await part('explain/, capture/', () => addCapture(bundle, session, view, redactor));
   progress('asking the query server');
-  await addQueries(bundle, session, redactor);
+  await part('queries/', () => addQueries(bundle, session, redactor));
   progress(`reading metrics of ${pods.length} pods`);
-  await addMetrics(bundle, client, pods, { clock, redactor, signal });
+  await part('metrics/', () => addMetrics(bundle, client, pods, { clock, redactor, signal }));
   progress(`reading logs of ${pods.length} pods`);
-  await addLogs(bundle, client, pods, { redactor, sinceSeconds: Math.ceil(sinceMs / 1000), signal });
+  const sinceSeconds = Math.ceil(sinceMs / 1000);
+  await part('logs/', () => addLogs(bundle, client, pods, { redactor, sinceSeconds, signal }));
 
   const facts = {
     created: timeText(now),

@@ -346,6 +346,39 @@ test('what the caller may not read is listed as absent, and nothing else is miss
   expect(stderr).toContain('warning: not in it: ');
 });
 
+test('a monitor and an event with a deeply nested text are in the bundle', async () => {
+  const metadata = { annotations: { note: '['.repeat(5_000) + ']'.repeat(5_000) } };
+  const event = anObject('events.k8s.io/v1', 'Event', 'svc-system/e', {
+    type: 'Warning',
+    note: metadata.annotations.note,
+    eventTime: '2026-06-01T11:59:00Z',
+    regarding: { kind: 'Pod', namespace: 'svc-system', name: 'svc-agent-a' },
+  });
+  const monitor = aMonitor('shop/checkout', { selector: {} });
+  const monitors = [{ ...monitor, metadata: { ...monitor.metadata, ...metadata } }] as never[];
+  fill(api, aView({ monitors: { items: monitors }, events: { items: [event] } }));
+  const { code, stderr, file } = await make();
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const files = await unpack(file);
+  expect(files.get('objects/trafficmonitors.yaml')).toMatch(/name: checkout[^]*too deep/);
+  expect(files.get('events.yaml')).toMatch(/note: .*too deep[^]*svc-agent-a/);
+});
+
+test('a part that fails is listed as absent, and the others are in the bundle', async () => {
+  // A monitor of another version of the product may have a member of another shape.
+  fill(
+    api,
+    aView({ monitors: { items: [aMonitor('shop/checkout', { selector: {}, ports: 3 } as never)] as never[] } }),
+  );
+  const { code, stderr, file } = await make();
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const files = await unpack(file);
+  for (const path of ['objects/trafficmonitors.yaml', 'logs/svc-system/svc-controller-a/main.log'])
+    expect([...files.keys()]).toContain(path);
+  const absent = indexOf(files).absent.find(({ what }) => what === 'explain/, capture/, or part of it');
+  expect(absent?.why).toMatch(/^it failed: .*function/);
+});
+
 test('at the size limit, whole files are left out and listed as absent', async () => {
   fill(api, aView());
   api.script((r) => r.subresource === 'log', { do: 'raw', status: 200, body: 'line\n'.repeat(60_000) }, 99);

@@ -16,10 +16,8 @@ const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
  * with the values of variables that are not ours hidden. Pure but for the redactor's counts.
  */
 export function trimObject(object: KubeObject, redactor: Redactor): KubeObject {
-  return redactor.value({
-    ...(withoutForeignValues(object, redactor) as KubeObject),
-    metadata: trimMetadata(object.metadata, redactor),
-  }) as KubeObject;
+  const redacted = redactor.value({ ...object, metadata: trimMetadata(object.metadata, redactor) });
+  return withoutForeignValues(redacted, redactor) as KubeObject;
 }
 
 function trimMetadata(
@@ -46,7 +44,7 @@ function withoutForeignValues(value: unknown, redactor: Redactor, name = ''): un
 }
 
 function withoutForeignValue(variable: unknown, redactor: Redactor): unknown {
-  const { name, value } = variable as { name?: unknown; value?: unknown };
+  const { name, value } = (variable ?? {}) as { name?: unknown; value?: unknown };
   if (typeof value !== 'string' || (typeof name === 'string' && ourVariables.test(name))) return variable;
   redactor.hid('environment');
   return { ...(variable as object), value: '[not ours]' };

@@ -181,3 +181,52 @@ test('a redacted text is not changed by a second redaction', () => {
   const once = redact('Authorization: Bearer abcdef123456 https://u:p@h/?q=1 203.0.113.7 password=x1');
   expect(redact(once)).toBe(once);
 });
+
+test('JSON of any depth is redacted down to a hundred levels, and so is JSON inside of JSON', () => {
+  const lists = (depth: number, leaf = ''): string => `${'['.repeat(depth)}${leaf}${']'.repeat(depth)}`;
+  expect(redact(lists(50, '"203.0.113.7"'))).toBe(lists(50, '"outside-1"'));
+  expect(redact(lists(5_000, '"203.0.113.7"'))).toBe(lists(100, '"[too deep]"'));
+  expect(redact(lists(60, JSON.stringify(lists(60, '"203.0.113.7"'))))).not.toContain('203.0.113.7');
+  const deep = (member: string): unknown => ({
+    extraConfig: { [member]: JSON.parse(lists(5_000, '"x9"')) as unknown },
+  });
+  for (const member of ['plain', 'token'])
+    expect(JSON.stringify(new Redactor(isOurs).value(deep(member)))).toContain('[too deep]');
+});
+
+test.each([
+  [
+    ['run', '--api-token', 'abc', '--port', 'abc'],
+    ['run', '--api-token', '[credential]', '--port', 'abc'],
+  ],
+  [
+    ['-password', 'abc', 'def'],
+    ['-password', '[credential]', 'def'],
+  ],
+  [
+    ['--with-token', '--verbose', '--token-file', '/a/b'],
+    ['--with-token', '--verbose', '--token-file', '/a/b'],
+  ],
+  [
+    [
+      { name: 'X-Api-Key', value: 'abc' },
+      { name: 'Accept', value: 'abc' },
+    ],
+    [
+      { name: 'X-Api-Key', value: '[credential]' },
+      { name: 'Accept', value: 'abc' },
+    ],
+  ],
+  [
+    { key: 'db-password', value: 'abc' },
+    { key: 'db-password', value: '[credential]' },
+  ],
+  [
+    { name: 'secretName', value: 'abc' },
+    { name: 'secretName', value: 'abc' },
+  ],
+])('the value of a flag or of a named pair is hidden where the name is that of a credential: %j', (value, shown) => {
+  const redactor = new Redactor(isOurs);
+  expect(redactor.value(value)).toEqual(shown);
+  expect(redactor.text(JSON.stringify(value))).toBe(JSON.stringify(shown));
+});
