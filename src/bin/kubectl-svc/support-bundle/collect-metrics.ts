@@ -87,32 +87,47 @@ export function ownFamilies(text: string): string {
     .join('');
 }
 
-/** The queries to the query server, by file. */
-const questions: readonly { readonly file: string; readonly path: string; readonly params?: Record<string, string> }[] =
-  [
-    { file: 'buildinfo', path: '/api/v1/status/buildinfo' },
-    { file: 'runtimeinfo', path: '/api/v1/status/runtimeinfo' },
-    { file: 'flags', path: '/api/v1/status/flags' },
-    { file: 'tsdb', path: '/api/v1/status/tsdb' },
-    { file: 'targets', path: '/api/v1/targets' },
-    { file: 'agents', path: '/api/v1/query', params: { query: '{__name__=~"svc_.+"}', explain: '1', stats: 'all' } },
-    {
-      file: 'series-by-name',
-      path: '/api/v1/query',
-      params: { query: 'count by (__name__, k8s_node_name) ({__name__!=""})', stats: 'all' },
-    },
-  ];
+/** A query to the query server. */
+interface Question {
+  readonly file: string;
+  readonly path: string;
+  readonly params?: Record<string, string>;
+  /** Takes out of the answer what is traffic. */
+  readonly own?: (answer: unknown) => unknown;
+}
+
+const questions: readonly Question[] = [
+  { file: 'buildinfo', path: '/api/v1/status/buildinfo' },
+  { file: 'runtimeinfo', path: '/api/v1/status/runtimeinfo' },
+  { file: 'flags', path: '/api/v1/status/flags' },
+  { file: 'tsdb', path: '/api/v1/status/tsdb', own: withoutLabelValues },
+  { file: 'targets', path: '/api/v1/targets' },
+  { file: 'agents', path: '/api/v1/query', params: { query: '{__name__=~"svc_.+"}', explain: '1', stats: 'all' } },
+  {
+    file: 'series-by-name',
+    path: '/api/v1/query',
+    params: { query: 'count by (__name__, k8s_node_name) ({__name__!=""})', stats: 'all' },
+  },
+];
+
+/** Counts of series without those by label and value: the values are hosts and routes of the traffic. */
+function withoutLabelValues(answer: unknown): unknown {
+  const { data, ...rest } = answer as { data?: Record<string, unknown> };
+  const { seriesCountByLabelValuePair: _pairs, ...shown } = data ?? {};
+  return { ...rest, data: shown };
+}
 
 /** Adds the query server's own data and, through it, that of the agents. */
 export async function addQueries(bundle: Bundle, session: Session, redactor: Redactor): Promise<void> {
-  for (const { file, path, params = {} } of questions) {
+  for (const { file, path, params = {}, own } of questions) {
     try {
       const server = await session.connect();
       const { text } = await askApi(server, path, params, { method: 'GET', signal: session.signal });
+      const answer = JSON.parse(text) as unknown;
       bundle.addJson(
         `queries/${file}.json`,
         `${path} ${params['query'] ?? ''}`.trim(),
-        redactor.value(JSON.parse(text)),
+        redactor.value(own ? own(answer) : answer),
       );
     } catch (error) {
       if (session.signal.aborted) throw error;

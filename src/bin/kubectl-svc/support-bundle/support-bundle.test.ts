@@ -379,6 +379,24 @@ test('a part that fails is listed as absent, and the others are in the bundle', 
   expect(absent?.why).toMatch(/^it failed: .*function/);
 });
 
+test('the counts of series are in the bundle without values of labels, which name hosts and routes of the traffic', async () => {
+  const numbered = [{ name: 'http_requests', value: 7 }];
+  const data = {
+    headStats: { numSeries: 9 },
+    seriesCountByMetricName: numbered,
+    labelValueCountByLabelName: [{ name: 'server_address', value: 2 }],
+    memoryInBytesByLabelName: [{ name: 'http_route', value: 40 }],
+    seriesCountByLabelValuePair: [{ name: 'server_address=api.partner.example', value: 5 }],
+  };
+  fill(api, aView());
+  const { file } = await make([], {
+    answer: ({ path }) => ({ data: path.includes('/tsdb') ? data : { resultType: 'vector', result: [] } }),
+  });
+  const { seriesCountByLabelValuePair: _, ...shown } = data;
+  const files = await unpack(file);
+  expect((JSON.parse(files.get('queries/tsdb.json')!) as { data: unknown }).data).toEqual(shown);
+});
+
 test('at the size limit, whole files are left out and listed as absent', async () => {
   fill(api, aView());
   api.script((r) => r.subresource === 'log', { do: 'raw', status: 200, body: 'line\n'.repeat(60_000) }, 99);
