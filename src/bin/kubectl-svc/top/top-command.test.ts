@@ -23,11 +23,11 @@ const result = [
   sample(catalog, 'outBytesPerSecond', '4096'),
 ];
 const answer = { data: { resultType: 'vector', result } };
-const kubeWith = (pods: string[]): { kube: () => RestClient; asked: object[] } => {
+const kubeWith = (pods: readonly string[]): { kube: () => RestClient; asked: object[] } => {
   const asked: object[] = [];
   const list = async (_resource: object, options: object): Promise<object> => {
     asked.push(options);
-    return { items: pods.map((name) => ({ metadata: { name } })), resourceVersion: '1' };
+    return { items: pods.map((name) => ({ metadata: { name, namespace: 'shop' } })), resourceVersion: '1' };
   };
   return { asked, kube: () => ({ namespace: 'shop', list, close: async () => {} }) as unknown as RestClient };
 };
@@ -111,6 +111,47 @@ test('labels select pods; the namespace is that of the context', async () => {
     expect.objectContaining({ labelSelector: 'app=catalog', namespace: 'shop', metadataOnly: true }),
   ]);
   expect(asked[0]!.form!.get('query')).toContain('k8s_pod_name=~"catalog-1"');
+});
+
+/** Names as the pods of Deployments have them. */
+const podsOfDeployments = (count: number): string[] =>
+  Array.from({ length: count }, (_, n) => `checkout-service-${n % 4}-7d9f8b6c5-${(n + 46_656).toString(36)}0`);
+
+test('flows of workloads are those of the selected pods', async () => {
+  const asked: QueryRequest[] = [];
+  const { kube } = kubeWith(['catalog-1']);
+  await runPluginHere(['top', '-l', 'app=catalog'], { answer: (r) => (asked.push(r), answer), kube });
+  const query = asked[0]!.form!.get('query')!;
+  expect(query.match(/ebpf_network_flow_bytes{[^}]*}/g)).toHaveLength(16);
+  for (const selector of query.match(/ebpf_network_flow_bytes{[^}]*}/g)!)
+    expect(selector).toMatch(/[{,]k8s_(src|dst)_namespace="shop",k8s_\1_name=~"catalog-1",/);
+});
+
+test('workloads of hundreds of selected pods are one query, and of too many pods wrong usage', async () => {
+  const names = podsOfDeployments(600);
+  const query = topQuery({ kind: topKinds.workloads, namespace: 'shop', names, windowMs: 60_000, wide: true });
+  expect(() => parse(query)).not.toThrow();
+  const pattern = /k8s_pod_name=~"([^"]*)"/.exec(query)![1]!.replaceAll(String.raw`\\`, '\\');
+  for (const name of names) expect(name).toMatch(new RegExp(`^(?:${pattern})$`));
+  expect('checkout-service-0-7d9f8b6c5-zzzzz').not.toMatch(new RegExp(`^(?:${pattern})$`));
+  const { kube } = kubeWith(podsOfDeployments(3_000));
+  const { code, stderr } = await runPluginHere(['top', '-l', 'team=pay'], { answer: () => answer, kube });
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(/^error: -l team=pay selects 3000 pods: too many .*\n {2}/),
+  ]);
+});
+
+test('of very many selected pods no names are sent; the rows of the others are left out', async () => {
+  const asked: QueryRequest[] = [];
+  const { kube } = kubeWith([...podsOfDeployments(3_000), 'catalog-1']);
+  const rows = ['catalog-1', 'cart-1'].map((k8s_pod_name) => sample({ k8s_pod_name }, 'requestsPerSecond', '1'));
+  const elsewhere = sample({ k8s_pod_name: 'catalog-1', k8s_namespace_name: 'pay' }, 'requestsPerSecond', '2');
+  const pods = { data: { resultType: 'vector', result: [...rows, elsewhere] } };
+  const args = ['top', 'pods', '-A', '-l', 'team=pay', '--no-headers'];
+  const { stdout } = await runPluginHere(args, { answer: (r) => (asked.push(r), pods), kube });
+  expect(asked[0]!.form!.get('query')!.length).toBeLessThan(10_000);
+  expect(stdout).toBe('shop   catalog-1   1   -   -   -   -   -\n');
 });
 
 test('without a selected object no query is sent, and the message says why the list is empty', async () => {

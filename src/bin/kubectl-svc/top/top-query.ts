@@ -1,6 +1,6 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import { anyOf } from '../../../base/text/texts.ts';
+import { anyOf, escapedPattern } from '../../../base/text/texts.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
 import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
@@ -25,7 +25,7 @@ export interface TopScope {
   readonly kind: TopKind;
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
-  /** Names of the objects that `-l` selects; undefined without `-l`. */
+  /** Names of the objects that `-l` selects; undefined for all. */
   readonly names: readonly string[] | undefined;
   readonly windowMs: number;
   /** Include the sizes of bodies, as the instrument reports them. */
@@ -38,7 +38,7 @@ export function topQuery(scope: TopScope): string {
   const matchers: Matcher[] = [
     ...(namespace === undefined ? [] : [{ type: '=' as const, name: namespaceLabel, value: namespace }]),
     ...(kind.required === undefined ? [] : [{ type: '!=' as const, name: kind.required, value: '' }]),
-    ...(names === undefined ? [] : [{ type: '=~' as const, name: kind.selected.label, value: anyOf(names) }]),
+    ...(names === undefined ? [] : [{ type: '=~' as const, name: kind.selected.label, value: namesPattern(names) }]),
   ];
   const shown = (Object.keys(figures) as Figure[]).filter((figure) => scope.wide || !isBody(figure));
   return shown
@@ -58,6 +58,17 @@ export function topQuery(scope: TopScope): string {
       );
     })
     .join(' or ');
+}
+
+/** A pattern of names: pods of one owner share all of their names but the last part, which is written once. */
+function namesPattern(names: readonly string[]): string {
+  const groups = Map.groupBy(names, (name) => name.slice(0, name.lastIndexOf('-') + 1));
+  return [...groups]
+    .map(([start, members]) => {
+      if (members.length === 1) return escapedPattern(members[0]!);
+      return `${escapedPattern(start)}(?:${anyOf(members.map((name) => name.slice(start.length)))})`;
+    })
+    .join('|');
 }
 
 /** Figures that come from flows: unknown when none are captured. */

@@ -1,5 +1,7 @@
 import { coreResources } from '../../../api/core-resources.ts';
+import type { ObjectMeta } from '../../../api/meta.ts';
 import { listAll } from '../../../kube/reads.ts';
+import { queryLimits } from '../../../promql/index.ts';
 import { type ApiAnswer, askVector, lacking } from '../connect/prometheus.ts';
 import { UsageError } from '../errors.ts';
 import { json } from '../output/print.ts';
@@ -31,12 +33,14 @@ export async function top(session: Session, kindName: TopKindName, flags: TopFla
   const namespace = kind.namespaced ? await session.namespace() : undefined;
   const look = async (): Promise<Look> => {
     const { selector } = flags;
-    const names = selector === undefined ? undefined : await selectedNames(session, kind, namespace, selector);
+    const objects = selector === undefined ? undefined : await selectedObjects(session, kind, namespace, selector);
+    const names = objects?.map(({ name = '' }) => name);
     const scope: TopScope = { kind, namespace, names, windowMs, wide: flags.output !== 'table' };
     if (names?.length === 0) return { scope, rows: [], answer: nothingAsked };
     const server = await session.connect();
-    const answer = await askVector(server, topQuery(scope), session.signal);
-    const rows = sorted(rowsOf(kind, answer.data.result), flags.sortBy);
+    const answer = await askVector(server, queryWithin(scope, flags), session.signal);
+    const found = rowsOf(kind, answer.data.result);
+    const rows = sorted(objects && listsSelected(kind) ? ofObjects(found, objects) : found, flags.sortBy);
     return { scope, answer, rows: limit === 0 ? rows : rows.slice(0, limit) };
   };
   if (flags.watch) {
@@ -89,18 +93,42 @@ function nothing({ scope: { kind, namespace } }: Look, { selector, window }: Top
   return `no ${kind.name}${which} served a request${where} in the last ${window} (${hint})`;
 }
 
-/** Names of the objects that a label selector matches: pods of the namespace, or nodes, or namespaces. */
-async function selectedNames(
+/**
+ * The query, without the names of the objects if it would be too long with them and the rows are those objects.
+ * Errors: UsageError if it is too long and the rows are others.
+ */
+function queryWithin(scope: TopScope, { selector }: TopFlags): string {
+  const query = topQuery(scope);
+  if (query.length <= queryLimits.textLength) return query;
+  if (listsSelected(scope.kind)) return topQuery({ ...scope, names: undefined });
+  throw new UsageError(
+    `-l ${selector} selects ${scope.names?.length} pods: too many for one query of ${scope.kind.name}`,
+    `narrow it, with -n or another label, or list the pods: kubectl svc top pods -l ${selector}`,
+  );
+}
+
+/** Whether the rows are the objects that `-l` selects, rather than others to which these belong. */
+const listsSelected = ({ by, selected }: TopKind): boolean => by.includes(selected.label);
+
+/** The rows of these objects. Names alone do not tell pods of several namespaces apart. */
+function ofObjects(rows: readonly TopRow[], objects: readonly ObjectMeta[]): TopRow[] {
+  const key = ({ namespace = '', name = '' }: Pick<ObjectMeta, 'namespace' | 'name'>): string => `${namespace}/${name}`;
+  const selected = new Set(objects.map(key));
+  return rows.filter((row) => selected.has(key(row)));
+}
+
+/** The objects that a label selector matches: pods of the namespace, or nodes, or namespaces. */
+async function selectedObjects(
   session: Session,
   { selected }: TopKind,
   namespace: string | undefined,
   labelSelector: string,
-): Promise<string[]> {
+): Promise<ObjectMeta[]> {
   const { items } = await listAll(await session.kube(), coreResources[selected.kind], {
     labelSelector,
     ...(selected.kind === 'pods' && namespace !== undefined ? { namespace } : {}),
     metadataOnly: true,
     signal: session.signal,
   });
-  return items.map(({ metadata }) => metadata.name ?? '');
+  return items.map(({ metadata }) => metadata);
 }
