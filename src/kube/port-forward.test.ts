@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { FakeClock } from '../testing/fake-clock.ts';
+import { until } from '../testing/until.ts';
 import { servePortForward } from '../testing/port-forward.ts';
 import { createKubeClient, type RestClient } from './index.ts';
 
@@ -89,6 +91,78 @@ test('an abort ends the connection', async () => {
   await ended;
   await asked[0]!.closed;
   await expect(client.portForward(pod, 9095, { signal: abort.signal })).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+});
+
+interface Relay {
+  /** Nothing passes any more, though its connections stay open. */
+  dead: boolean;
+  /** Pieces that passed to the API server, and back. */
+  up: number;
+  down: number;
+}
+
+/** Runs `use` with a client behind a relay. */
+async function throughRelay(use: (stream: Duplex, relay: Relay, clock: FakeClock) => Promise<void>): Promise<void> {
+  const relay: Relay = { dead: false, up: 0, down: 0 };
+  const clock = new FakeClock();
+  const { port } = api.address() as AddressInfo;
+  const server = createTcpServer((below) => {
+    const above = connect(port, '127.0.0.1');
+    const pass = (from: Duplex, to: Duplex, way: 'up' | 'down'): void => {
+      from.on('data', (data) => {
+        if (relay.dead) return;
+        relay[way]++;
+        to.write(data);
+      });
+      from.on('close', () => to.destroy()).on('error', () => {});
+    };
+    pass(below, above, 'up');
+    pass(above, below, 'down');
+  });
+  const relayed = createKubeClient({ server: `http://127.0.0.1:${await listening(server)}`, clock });
+  const stream = await relayed.portForward({ namespace: 'svc-system', name: 'svc-query-1' }, 9095);
+  try {
+    await use(stream, relay, clock);
+  } finally {
+    stream.destroy();
+    await relayed.close();
+    server.close();
+  }
+}
+
+test('a connection that is dead without being closed ends with an error', async () => {
+  await throughRelay(async (stream, relay, clock) => {
+    stream.write('hello');
+    await until('the answer', () => stream.readableLength === 5);
+    stream.read();
+    relay.dead = true;
+    const ended = expect(readUntil(stream, 1)).rejects.toMatchObject({
+      code: 'ERR_TIMEOUT',
+      message: 'port-forward svc-system/svc-query-1:9095: no sign of life for 45 s',
+    });
+    await clock.advance(45_000);
+    await ended;
+    expect(clock.pending).toBe(0);
+  });
+});
+
+test('a quiet connection stays open, and so does one whose reader is slow', async () => {
+  await throughRelay(async (stream, relay, clock) => {
+    stream.resume();
+    for (let ping = 0; ping < 5; ping++) {
+      const { up, down } = relay;
+      await clock.advance(15_000);
+      await until('a ping and its answer', () => relay.up > up && relay.down > down, { timeoutMs: 9_000 });
+    }
+    expect(stream.destroyed).toBe(false);
+    stream.pause();
+    const sent = 'x'.repeat(1_000_000);
+    stream.write(sent);
+    // The answers to pings wait behind the data that nobody reads.
+    await until('a full buffer', () => stream.readableLength >= stream.readableHighWaterMark);
+    await clock.advance(600_000);
+    expect((await readUntil(stream, sent.length)).length).toBe(sent.length);
+  });
 });
 
 test('an unreachable server is reported', async () => {

@@ -2,6 +2,7 @@ import { Duplex, PassThrough } from 'node:stream';
 import type { KubeConfig } from '@kubernetes/client-node';
 // Only this module: the package's index would load fifteen hundred generated files.
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
+import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
 import type { KubeClient } from './client.ts';
 import { coreResources } from '../api/core-resources.ts';
@@ -18,8 +19,10 @@ export interface PodStreamOptions {
 interface Socket {
   readonly readyState: number;
   readonly OPEN: number;
+  readonly isPaused: boolean;
   on(event: 'error', listener: (error: Error) => void): void;
-  on(event: 'close', listener: () => void): void;
+  on(event: 'close' | 'pong', listener: () => void): void;
+  ping(): void;
   send(data: Buffer, options: { binary: boolean }, done: (error?: Error | null) => void): void;
   pause(): void;
   resume(): void;
@@ -33,10 +36,16 @@ const errorChannel = 1;
 /** Each channel begins with the port's number. */
 const portBytes = 2;
 
+/** Time between two pings, and how many may stay without an answer. Units of the time: ms. */
+const pingMs = 15_000;
+const maxUnanswered = 2;
+
 /**
  * Opens one connection to a port inside a pod through a WebSocket to the API server, which forwards it to the kubelet.
  * Caveats: kubelet and container runtime connect only when the first bytes arrive; a port without a listener then shows
  * as an error of the stream.
+ * Guarantees: a connection from which nothing comes back, not even the kubelet's answers to pings, ends with
+ * ERR_TIMEOUT within 45 s.
  * Errors: `ApiError` when the API server or the kubelet refuses, ERR_TIMEOUT, ERR_ABORTED, ERR_API_REQUEST.
  */
 export async function openPodStream(
@@ -44,7 +53,7 @@ export async function openPodStream(
   client: Pick<KubeClient, 'getPath'>,
   pod: { namespace: string | undefined; name: string },
   port: number,
-  { signal, deadlineMs = 10_000 }: PodStreamOptions,
+  { clock, signal, deadlineMs = 10_000 }: PodStreamOptions & { clock: Clock },
 ): Promise<Duplex> {
   const what = `port-forward ${pod.namespace}/${pod.name}:${port}`;
   if (signal?.aborted) throw new OperatorError('ERR_ABORTED', `${what}: cancelled`);
@@ -57,7 +66,7 @@ export async function openPodStream(
   // The handler closes these streams at the end of the protocol. By default it would close our own standard output.
   const nowhere = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const handler = new WebSocketHandler(config as unknown as KubeConfig, undefined, nowhere);
-  const stream = new PodStream(what);
+  const stream = new PodStream(what, clock);
   let socket: Socket;
   try {
     socket = (await handler.connect(path, null, (channel, bytes) =>
@@ -95,12 +104,17 @@ async function refusal(
 /** The two channels of one port as a byte stream; a message on the error channel ends it. */
 class PodStream extends Duplex {
   readonly #what: string;
+  readonly #clock: Clock;
   readonly #started = new Set<number>();
   #socket: Socket | undefined;
+  /** Pings without an answer, or any other message, after them. */
+  #unanswered = 0;
+  #stopPinging = (): void => {};
 
-  constructor(what: string) {
+  constructor(what: string, clock: Clock) {
     super({ allowHalfOpen: false });
     this.#what = what;
+    this.#clock = clock;
     // The stream may fail before the caller listens, which would end the process. A reader gets the error all the same.
     this.on('error', () => {});
   }
@@ -110,15 +124,37 @@ class PodStream extends Duplex {
     const abort = (): void => void this.destroy(new OperatorError('ERR_ABORTED', `${this.#what}: cancelled`));
     signal?.addEventListener('abort', abort, { once: true });
     socket.on('error', (error: Error) => this.destroy(error));
+    socket.on('pong', () => (this.#unanswered = 0));
+    this.#pingLater(socket);
     socket.on('close', () => {
+      this.#stopPinging();
       signal?.removeEventListener('abort', abort);
       if (!this.destroyed) this.push(null);
     });
     if (signal?.aborted) abort();
   }
 
+  /** Without pings, a connection that a middlebox has forgotten would look like one on which nothing happens. */
+  #pingLater(socket: Socket): void {
+    const ping = (): void => {
+      // While the reader is slow, answers are not read either.
+      if (socket.isPaused) this.#unanswered = 0;
+      else if (this.#unanswered === maxUnanswered) {
+        const seconds = ((maxUnanswered + 1) * pingMs) / 1000;
+        this.destroy(new OperatorError('ERR_TIMEOUT', `${this.#what}: no sign of life for ${seconds} s`));
+        return;
+      } else if (socket.readyState === socket.OPEN) {
+        this.#unanswered++;
+        socket.ping();
+      }
+      this.#pingLater(socket);
+    };
+    this.#stopPinging = this.#clock.setTimeout(ping, pingMs, { unref: true });
+  }
+
   /** Takes one message; returning true keeps the connection. */
   receive(channel: number, bytes: Buffer): boolean {
+    this.#unanswered = 0;
     let content = bytes;
     if (!this.#started.has(channel)) {
       this.#started.add(channel);
@@ -150,6 +186,7 @@ class PodStream extends Duplex {
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#stopPinging();
     this.#socket?.terminate();
     done(error);
   }

@@ -72,9 +72,11 @@ const patchTypes = {
 export class RestClient implements KubeClient {
   readonly #credentials: Credentials;
   readonly #http: Transport;
+  readonly #clock: Clock;
 
   constructor(credentials: Credentials, options: Omit<ConstructorParameters<typeof Transport>[0], 'credentials'>) {
     this.#credentials = credentials;
+    this.#clock = options.clock;
     this.#http = new Transport({ ...options, credentials });
   }
 
@@ -100,7 +102,7 @@ export class RestClient implements KubeClient {
   async portForward(pod: Required<ObjectName>, port: number, options: PodStreamOptions = {}): Promise<Duplex> {
     // Few programs need it, and it loads a WebSocket library.
     const { openPodStream } = await import('./port-forward.ts');
-    return openPodStream(this.#credentials, this, pod, port, options);
+    return openPodStream(this.#credentials, this, pod, port, { ...options, clock: this.#clock });
   }
 
   /**
