@@ -1,8 +1,18 @@
 import { errorText, isOperatorError, OperatorError, type ErrorCode } from '../../base/errors.ts';
 import { printable } from './output/table.ts';
 
-/** Exit codes of the plugin. `interrupted` is the code that a shell reports for a program ended by Ctrl-C. */
-export const exitCodes = { fine: 0, error: 1, usage: 2, interrupted: 130 } as const;
+/**
+ * Exit codes of the plugin. `interrupted` and `unread` are the codes that a shell reports for a program that Ctrl-C or
+ * a closed pipe has ended.
+ */
+export const exitCodes = { fine: 0, error: 1, usage: 2, interrupted: 130, unread: 141 } as const;
+
+/** The reader of the standard output is gone: `| head` closes the pipe when it has enough. */
+export class ClosedOutputError extends OperatorError {
+  constructor() {
+    super('ERR_ABORTED', 'nobody reads the output');
+  }
+}
 
 /** An error of the plugin: the cause, and the remedy. */
 export class PluginError extends OperatorError {

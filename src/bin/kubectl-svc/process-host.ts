@@ -1,12 +1,15 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { exitCodes } from './errors.ts';
+import { ClosedOutputError, exitCodes } from './errors.ts';
 import { defaultColumns, type Host, type Output } from './host.ts';
 
 const maxStdinBytes = 1024 * 1024;
 
-/** The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends it at once. */
+/**
+ * The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends it at once. A command
+ * goes on when nobody reads stderr any more, and is aborted when nobody reads stdout.
+ */
 export function processHost(process: NodeJS.Process, clock: Clock): Host {
   const abort = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -16,8 +19,11 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
     });
   }
   return {
-    stdout: output(process, process.stdout),
-    stderr: output(process, process.stderr),
+    stdout: output(process.stdout, (error) => {
+      if (error.code !== 'EPIPE') process.exit(exitCodes.error);
+      abort.abort(new ClosedOutputError());
+    }),
+    stderr: output(process.stderr, () => {}),
     readStdin: () => readAll(process.stdin),
     env: process.env,
     clock,
@@ -25,13 +31,18 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
   };
 }
 
-function output(process: NodeJS.Process, stream: WriteStream): Output {
-  // `| head` closes the pipe early, which is not an error.
-  stream.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? exitCodes.fine : exitCodes.error),
-  );
+/** `onBroken` is called when the stream can take no more; what is written from then on is dropped. */
+function output(stream: WriteStream, onBroken: (error: NodeJS.ErrnoException) => void): Output {
+  let broken = false;
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (broken) return;
+    broken = true;
+    onBroken(error);
+  });
   return {
-    write: (text) => void stream.write(text),
+    write: (text) => {
+      if (!broken) stream.write(text);
+    },
     isTerminal: stream.isTTY === true,
     get columns() {
       return stream.columns ?? defaultColumns;

@@ -2,14 +2,15 @@ import { Command, CommanderError, Help } from 'commander';
 import { readBuildInfo, versionText } from '../../base/build-info.ts';
 import { commands as allCommands } from './commands.ts';
 import type { PluginCommand, Run } from './command.ts';
-import { errorLines, exitCodes, UsageError } from './errors.ts';
+import { ClosedOutputError, errorLines, exitCodes, UsageError } from './errors.ts';
 import { addCommonFlags, type CommonFlags } from './flags.ts';
 import type { Host } from './host.ts';
 import { Session } from './session.ts';
 
 /**
  * Runs the plugin with the arguments after its name.
- * Resolves with the exit code: 0 success, 1 error, 2 wrong usage, 130 interrupted; errors go to stderr.
+ * Resolves with the exit code: 0 success, 1 error, 2 wrong usage, 130 interrupted, 141 when the reader of stdout left
+ * before the end; errors go to stderr.
  */
 export async function runPlugin(
   args: readonly string[],
@@ -27,7 +28,8 @@ export async function runPlugin(
   } catch (error) {
     if (error instanceof CommanderError)
       return error.exitCode === 0 ? exitCodes.fine : (called?.errorCode ?? exitCodes.usage);
-    if (host.signal.aborted) return exitCodes.interrupted;
+    if (host.signal.aborted)
+      return host.signal.reason instanceof ClosedOutputError ? exitCodes.unread : exitCodes.interrupted;
     host.stderr.write(errorLines(error));
     return called?.errorCode ?? (error instanceof UsageError ? exitCodes.usage : exitCodes.error);
   }

@@ -2,7 +2,7 @@ import type { ResourceRef } from '../../api/meta.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { RestClient } from '../../kube/index.ts';
 import type { QueryServer } from './connect/query-server.ts';
-import { UsageError } from './errors.ts';
+import { ClosedOutputError, UsageError } from './errors.ts';
 import type { CommonFlags } from './flags.ts';
 import type { Host, Output } from './host.ts';
 import { styles, type Styles } from './output/style.ts';
@@ -48,9 +48,17 @@ export class Session {
     return this.host.clock;
   }
 
-  /** Aborts at Ctrl-C. A command that follows or watches then returns normally; any other may throw the abort error. */
+  /**
+   * Aborts at Ctrl-C, and when nobody reads stdout any more. A command that follows or watches then ends with
+   * `endWatch`; any other throws the abort error, unless it is done.
+   */
   get signal(): AbortSignal {
     return this.host.signal;
+  }
+
+  /** Ends a command whose normal end is Ctrl-C. Errors: ClosedOutputError when the reader of stdout ended it. */
+  endWatch(): void {
+    if (this.signal.reason instanceof ClosedOutputError) throw this.signal.reason;
   }
 
   readStdin(): Promise<string> {

@@ -104,8 +104,9 @@ async function observe(session: Session, flags: Flags, line: FilterLine): Promis
   const namespace = anywhere ? undefined : await session.namespace();
   const request = observeRequest(flags, line.within(namespace), session.clock.now());
   const show = shower(session, flags);
-  if (flags.follow) await follow(session, request, show);
-  else await read(session, await session.connect(), request, show);
+  if (flags.follow) return follow(session, request, show);
+  await read(session, await session.connect(), request, show);
+  session.signal.throwIfAborted();
 }
 
 /** Receives each message, with its original line. */
@@ -147,13 +148,14 @@ async function follow(session: Session, request: StreamRequest, show: Show): Pro
       await read(session, server, asked, showNew, onOpen);
       if (!signal.aborted) session.warn('the query server ended the stream; trying again');
     } catch (error) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       if (!connected || isFinal(error)) throw error;
       session.warn(`${errorText(error)}; trying again`);
     }
     await sleep(clock, delay, signal).catch(() => {});
     delay = Math.min(2 * delay, longestDelayMs);
   }
+  session.endWatch();
 }
 
 /** Statuses of temporary refusals: request timeout, and too many requests. */

@@ -4,7 +4,7 @@ import { type PluginResult, type PluginRunOptions, runPluginHere } from '../../.
 import { until } from '../../../testing/until.ts';
 import { RefusedError } from '../connect/failures.ts';
 import type { QueryRequest, QueryStream } from '../connect/query-server.ts';
-import { PluginError } from '../errors.ts';
+import { ClosedOutputError, PluginError } from '../errors.ts';
 
 const time = '2026-11-22T05:40:29.123456789Z';
 const span = (change: Partial<SpanRecord> = {}): StreamMessage => {
@@ -380,4 +380,17 @@ test('a follower whose connection breaks resumes, shows nothing twice, and ends 
       '',
     ].join('\n'),
   );
+});
+
+test('Ctrl-C before the end of an answer, and a reader who leaves, have exit codes of their own', async () => {
+  const ended = async (args: string[], reason?: Error): Promise<[number, string]> => {
+    const stop = new AbortController();
+    const options = { ...playing([span()]), signal: stop.signal, onStdout: () => stop.abort(reason) };
+    const { code, stderr } = await observe([...args, '-A'], options);
+    return [code, stderr];
+  };
+  expect(await ended([])).toEqual([130, '']);
+  expect(await ended([], new ClosedOutputError())).toEqual([141, '']);
+  expect(await ended(['-f'])).toEqual([0, '']);
+  expect(await ended(['-f'], new ClosedOutputError())).toEqual([141, '']);
 });

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -454,4 +456,23 @@ test('an API server that does not answer is an error, and leaves no file', async
   await api.stop();
   const { code, stdout } = await make();
   expect({ code, stdout, left: await readdir(dir) }).toEqual({ code: 1, stdout: '', left: [] });
+});
+
+test('the archive is written, with exit code 0, also when nobody reads the messages', async () => {
+  fill(api, aView());
+  const file = join(dir, 'bundle.tar.gz');
+  const kubeconfig = join(dir, 'kubeconfig');
+  const contexts = [{ name: 'c', context: { cluster: 'c', user: 'u' } }];
+  const clusters = [{ name: 'c', cluster: { server: api.url, 'insecure-skip-tls-verify': true } }];
+  const users = [{ name: 'u', user: { token: 't' } }];
+  await writeFile(kubeconfig, JSON.stringify({ clusters, users, contexts, 'current-context': 'c' }));
+  const program = join(import.meta.dirname, '../../kubectl-svc.ts');
+  const child = spawn(process.execPath, [program, 'support-bundle', '-o', file, '--kubeconfig', kubeconfig]);
+  const ended = once(child, 'exit');
+  expect(String((await once(child.stderr, 'data'))[0])).toBe('reading objects\n');
+  child.stderr.destroy();
+  child.stdout.destroy();
+  expect(await ended).toEqual([0, null]);
+  expect(await readdir(dir)).toContain('bundle.tar.gz');
+  expect([...(await unpack(file)).keys()]).toContain('logs/svc-system/svc-controller-a/main.log');
 });

@@ -2,6 +2,7 @@ import { parse } from '../../../promql/index.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
 import { runPluginHere } from '../../../testing/plugin/plugin-run.ts';
 import type { RestClient } from '../../../kube/index.ts';
+import { ClosedOutputError } from '../errors.ts';
 import type { QueryRequest } from '../connect/query-server.ts';
 import { topKinds } from './kinds.ts';
 import { topQuery } from './top-query.ts';
@@ -229,4 +230,11 @@ test('after a failed refresh, --watch asks a new query server, and no old figure
   expect([...stdout.matchAll(/answer \d/g)].join()).toBe('answer 1,answer 3');
   expect(stderr).toContain('error: the pod is gone');
   expect(code).toBe(0);
+});
+
+test('--watch ends with the code of a closed pipe when its reader is gone', async () => {
+  const abort = new AbortController();
+  const onStdout = (): void => abort.abort(new ClosedOutputError());
+  const run = runPluginHere(['top', '-A', '-w'], { answer: () => answer, signal: abort.signal, onStdout });
+  expect(await run).toMatchObject({ code: 141, stderr: '' });
 });

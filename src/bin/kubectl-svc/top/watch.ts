@@ -48,6 +48,7 @@ export async function watch(
   } finally {
     if (onTerminal) stdout.write(leave);
   }
+  session.endWatch();
 }
 
 /** A screen that replaces the previous one. Pure. */
