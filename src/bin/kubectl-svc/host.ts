@@ -27,5 +27,6 @@ export interface Host {
   readonly connect?: () => Promise<QueryServer>;
 }
 
-/** Width of tables and graphs that are not written to a terminal, in characters. */
+/** Width of tables and graphs that are not written to a terminal, or to one of an unknown size, in characters. */
 export const defaultColumns = 80;
+export const defaultRows = 24;

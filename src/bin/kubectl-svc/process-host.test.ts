@@ -49,3 +49,9 @@ test('a command is aborted when the reader of stdout is gone', async () => {
   await settle();
   expect([exits, stdout.taken, host.signal.reason]).toEqual([[], 'first', expect.any(ClosedOutputError)]);
 });
+
+test('a terminal that does not know its size counts as one of 80 × 24', () => {
+  const { host, stdout } = aProcess();
+  Object.assign(stdout, { isTTY: true, columns: 0, rows: 0 });
+  expect([host.stdout.columns, host.stdout.rows]).toEqual([80, 24]);
+});

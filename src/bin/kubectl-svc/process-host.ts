@@ -2,7 +2,7 @@ import type { ReadStream, WriteStream } from 'node:tty';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { ClosedOutputError, exitCodes } from './errors.ts';
-import { defaultColumns, type Host, type Output } from './host.ts';
+import { defaultColumns, defaultRows, type Host, type Output } from './host.ts';
 
 const maxStdinBytes = 1024 * 1024;
 
@@ -44,11 +44,12 @@ function output(stream: WriteStream, onBroken: (error: NodeJS.ErrnoException) =>
       if (!broken) stream.write(text);
     },
     isTerminal: stream.isTTY === true,
+    // A terminal of an unknown size, as over a serial line, has 0 × 0.
     get columns() {
-      return stream.columns ?? defaultColumns;
+      return stream.columns || defaultColumns;
     },
     get rows() {
-      return stream.rows ?? 24;
+      return stream.rows || defaultRows;
     },
   };
 }

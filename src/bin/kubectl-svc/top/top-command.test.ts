@@ -203,12 +203,12 @@ test('--watch redraws in place, shows a failure without ending, and restores the
   const { code, stdout } = await run;
   expect(code).toBe(0);
   const [begin, first, second, third] = stdout.split('\u001b[H');
-  expect(begin).toBe('\u001b[?1049h\u001b[?25l');
-  expect(first).toContain('catalog');
+  expect(begin).toBe('\u001b[?1049h\u001b[?25l\u001b[?7l');
+  expect(first).toMatch(/\n\u001b\[KNAMESPACE +KIND .* OUT\/S\n\u001b\[Kshop +Deployment +catalog .*\n/);
   expect(first).toContain(String.raw`warning: late\u009b2J`);
   expect(second).toContain('error: cut');
   expect(second).toContain('catalog');
-  expect(third!.endsWith('\u001b[J\u001b[?25h\u001b[?1049l')).toBe(true);
+  expect(third!.endsWith('\u001b[J\u001b[?7h\u001b[?25h\u001b[?1049l')).toBe(true);
 });
 
 test('after a failed refresh, --watch asks a new query server, and no old figures are written as new ones', async () => {

@@ -3,8 +3,9 @@ import { errorLines } from '../errors.ts';
 import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 
-const enter = '\u001b[?1049h\u001b[?25l';
-const leave = '\u001b[?25h\u001b[?1049l';
+/** Alternate screen, no cursor, no wrapping of lines: wrapped ones would push the first off the screen. */
+const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
 const home = '\u001b[H';
 const clearLine = '\u001b[K';
 const clearBelow = '\u001b[J';
@@ -51,8 +52,11 @@ export async function watch(
   session.endWatch();
 }
 
-/** A screen that replaces the previous one. Pure. */
+/**
+ * A screen that replaces the previous one. Each line is cleared before it is written: after a line that is too wide, the
+ * cursor stands on its last visible character. Pure.
+ */
 function overwriting(lines: readonly string[], rows: number): string {
   const shown = lines.slice(0, Math.max(1, rows - 1));
-  return `${home}${shown.map((line) => `${line}${clearLine}`).join('\n')}${clearBelow}`;
+  return `${home}${shown.map((line) => `${clearLine}${line}\n`).join('')}${clearBelow}`;
 }
