@@ -1,8 +1,9 @@
 import { parse } from 'yaml';
 import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
+import type { RestClient } from '../../../kube/index.ts';
 import { aCondition, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
 import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
-import type { PluginResult } from '../../../testing/plugin/plugin-run.ts';
+import { runPluginHere, type PluginResult } from '../../../testing/plugin/plugin-run.ts';
 import { aMonitor } from '../../../testing/capture/world.ts';
 import type { FakeApiServer } from '../../../testing/fake-api-server/index.ts';
 import { StatusError } from '../../../testing/fake-api-server/index.ts';
@@ -70,6 +71,57 @@ test('--wait looks again until all is well', async () => {
     code: 0,
     stderr: expect.stringMatching(/^waiting: shop\/checkout: not ready/),
   });
+});
+
+const refused = new Error('connect ECONNREFUSED 127.0.0.1:6443');
+const unavailable = new StatusError(503, 'ServiceUnavailable', 'starting');
+
+/** Runs `status --wait` with an API server that refuses the first connections. */
+const runRefused = (refusals: number): Promise<PluginResult> => {
+  let left = refusals;
+  const getPath = async (): Promise<object> => {
+    if (left-- > 0) throw refused;
+    return {};
+  };
+  const kube = (): RestClient => Object.assign(api.restClient(), { getPath });
+  return runPluginHere(['status', '--wait', '--timeout', '10s'], { kube, clock });
+};
+const refuseLists = (times: number): void =>
+  api.script({ plural: 'trafficmonitors' }, { do: 'fail', error: unavailable }, times);
+
+test.each<[string, () => Promise<PluginResult>]>([
+  ['a refused connection', () => runRefused(1)],
+  ['a list that fails', () => (refuseLists(1), run('--wait'))],
+  ['a list of the only kind that fails', () => (refuseLists(1), run('tm', '--wait'))],
+])('--wait tries again after %s', async (_, start) => {
+  fill(api, aView());
+  const waiting = start();
+  await until('the wait for the next look', () => clock.pending > 0, { timeoutMs: 9_000 });
+  await clock.advance(2_000);
+  expect(await waiting).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^waiting: .*(ECONNREFUSED|starting).*\n$/),
+  });
+});
+
+test.each<[string, () => Promise<PluginResult>, RegExp]>([
+  ['a connection is refused', () => runRefused(99), /\nerror: connect ECONNREFUSED/],
+  ['a list fails', () => (refuseLists(99), run('--wait', '--timeout', '10s')), /\nwarning: not well within 10s\n/],
+])('--wait gives up at its timeout, with the cause, where %s each time', async (_, start, told) => {
+  fill(api, aView());
+  const waiting = start();
+  for (let look = 0; look < 5; look++) {
+    await until('the wait for the next look', () => clock.pending > 0, { timeoutMs: 9_000 });
+    await clock.advance(2_000);
+  }
+  expect(await waiting).toMatchObject({ code: 1, stderr: expect.stringMatching(told) });
+});
+
+test('--wait waits for no right that is missing', async () => {
+  fill(api, aView());
+  api.script({ plural: 'trafficmonitors' }, { do: 'fail', error: new StatusError(403, 'Forbidden', 'no') }, 9);
+  expect(await run('--wait')).toMatchObject({ code: 0, stdout: expect.stringContaining('? ') });
+  expect(await run('tm', '--wait')).toMatchObject({ code: 1, stderr: expect.stringContaining('you may not list') });
 });
 
 test('--wait gives up at its timeout, and says so', async () => {

@@ -1,7 +1,9 @@
 import { Argument } from 'commander';
 import { sleep } from '../../../base/clock.ts';
+import { errorText, isOperatorError, type ErrorCode } from '../../../base/errors.ts';
+import { isUnauthorized } from '../../../kube/index.ts';
 import { readView } from '../cluster/read-view.ts';
-import type { ClusterView } from '../cluster/view.ts';
+import type { ClusterView, Unread } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes } from '../errors.ts';
 import { outputOption, printed } from '../output/print.ts';
@@ -67,20 +69,49 @@ async function status(
   const deadline = clock.monotonic() + (flags.wait ? timeoutMs : 0);
   let written = '';
   for (;;) {
-    const view = await look(session, which, name);
-    const report: PartReport = which === undefined ? statusReport(view) : part(view, which, name);
+    const seen = await lookAt(session, which, name);
     const left = deadline - clock.monotonic();
-    if (report.well || left <= 0) {
+    if ('error' in seen) {
+      if (left <= 0 || !mayPass(seen.error)) throw seen.error;
+    } else if (left <= 0 || (seen.report.well && seen.unread.length === 0)) {
+      const { report, unread } = seen;
       const { style } = session;
       const text = () => (report.rows ? nodeTable(report.rows, style) : reportText(report, style));
       session.stdout.write(await printed(flags.output, report, text));
-      if (!report.well && flags.wait) session.warn(`not well within ${flags.timeout}`);
-      return report.well ? exitCodes.fine : exitCodes.error;
+      const well = report.well && !(flags.wait && unread.length > 0);
+      if (!well && flags.wait) session.warn(`not well within ${flags.timeout}`);
+      return well ? exitCodes.fine : exitCodes.error;
     }
-    const waiting = waitsFor(report);
+    const waiting = 'error' in seen ? errorText(seen.error) : waitsFor(seen.report, seen.unread);
     if (waiting !== written) session.stderr.write(`waiting: ${printable((written = waiting))}\n`);
     await sleep(clock, Math.min(lookMs, left), signal);
   }
+}
+
+/** A report, with the reasons why some of it is not known now; or why there is none. */
+type Seen = { readonly report: PartReport; readonly unread: readonly string[] } | { readonly error: unknown };
+
+async function lookAt(session: Session, which: PartName | undefined, name: string | undefined): Promise<Seen> {
+  try {
+    const view = await look(session, which, name);
+    if (which !== undefined) return { report: part(view, which, name), unread: [] };
+    return { report: statusReport(view), unread: faultsThatPass(view) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/** Codes of reads that may succeed later; missing rights, for example, stay missing. */
+const passing: readonly ErrorCode[] = ['ERR_API_REQUEST', 'ERR_TIMEOUT'];
+
+const mayPass = (error: unknown): boolean =>
+  isOperatorError(error) ? passing.includes(error.code) && !isUnauthorized(error) : error instanceof Error;
+
+/** Why lists could not be read that may be read later. */
+function faultsThatPass(view: ClusterView): string[] {
+  return Object.values(view).flatMap((reading: Partial<Unread> | string | number) =>
+    typeof reading === 'object' && reading.code !== undefined && passing.includes(reading.code) ? reading.fault! : [],
+  );
 }
 
 async function look(session: Session, which: PartName | undefined, name: string | undefined): Promise<ClusterView> {
@@ -97,11 +128,8 @@ async function look(session: Session, which: PartName | undefined, name: string 
   });
 }
 
-/** A short text about the first three checks that are not well. */
-function waitsFor({ checks }: StatusReport): string {
-  const bad = checks.filter((check) => !isWell([check]));
-  return bad
-    .slice(0, 3)
-    .map(({ subject, text }) => `${subject}: ${text}`)
-    .join('; ');
+/** A short text about the first three things that are not well or not known. */
+function waitsFor({ checks }: StatusReport, unread: readonly string[]): string {
+  const bad = checks.filter((check) => !isWell([check])).map(({ subject, text }) => `${subject}: ${text}`);
+  return [...bad, ...unread].slice(0, 3).join('; ');
 }
