@@ -5,6 +5,8 @@ import type { QueryServer } from './connect/query-server.ts';
 /** An output stream for text. */
 export interface Output {
   write(text: string): void;
+  /** Resolves once little of what was written waits for its reader, or none of it will be read; also at an abort. */
+  drained(): Promise<void>;
   /** Whether it is a terminal, where colours, graphs and redrawing make sense. */
   readonly isTerminal: boolean;
   /** Width of the terminal in characters; 80 when it is not one. */

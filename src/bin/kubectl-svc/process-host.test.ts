@@ -8,7 +8,14 @@ import { processHost } from './process-host.ts';
 class Pipe extends Writable {
   hasReader = true;
   taken = '';
+  /** Set while the reader takes nothing: ends the write that waits. */
+  take: (() => void) | undefined;
+  isSlow = false;
   override _write(chunk: Buffer, _encoding: string, done: (error?: Error) => void): void {
+    if (this.isSlow) {
+      this.take = () => done();
+      return;
+    }
     if (!this.hasReader) return done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
     this.taken += chunk.toString();
     done();
@@ -25,7 +32,7 @@ function aProcess() {
     env: {},
     exit: (code: number) => exits.push(code),
   });
-  return { stdout, stderr, exits, host: processHost(process as unknown as NodeJS.Process, new FakeClock()) };
+  return { process, stdout, stderr, exits, host: processHost(process as unknown as NodeJS.Process, new FakeClock()) };
 }
 
 test('a command goes on without stderr when its reader is gone', async () => {
@@ -48,6 +55,31 @@ test('a command is aborted when the reader of stdout is gone', async () => {
   host.stdout.write('third');
   await settle();
   expect([exits, stdout.taken, host.signal.reason]).toEqual([[], 'first', expect.any(ClosedOutputError)]);
+});
+
+test('output is drained when its reader has taken it, is gone, or the command is aborted', async () => {
+  const states: string[] = [];
+  const full = (): ReturnType<typeof aProcess> => {
+    const one = aProcess();
+    one.stdout.isSlow = true;
+    one.host.stdout.write('x'.repeat(1_000_000));
+    return one;
+  };
+  const [taken, gone, aborted] = [full(), full(), full()];
+  for (const [name, { host }] of Object.entries({ taken, gone, aborted }))
+    void host.stdout.drained().then(() => states.push(name));
+  await settle();
+  expect(states).toEqual([]);
+  taken.stdout.take!();
+  await settle();
+  expect(states).toEqual(['taken']);
+  gone.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+  await settle();
+  expect(states).toEqual(['taken', 'gone']);
+  aborted.process.emit('SIGINT');
+  await settle();
+  expect(states).toEqual(['taken', 'gone', 'aborted']);
+  for (const { host } of [aProcess(), gone, aborted]) await host.stdout.drained();
 });
 
 test('a terminal that does not know its size counts as one of 80 × 24', () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
@@ -19,11 +20,11 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
     });
   }
   return {
-    stdout: output(process.stdout, (error) => {
+    stdout: output(process.stdout, abort.signal, (error) => {
       if (error.code !== 'EPIPE') process.exit(exitCodes.error);
       abort.abort(new ClosedOutputError());
     }),
-    stderr: output(process.stderr, () => {}),
+    stderr: output(process.stderr, abort.signal, () => {}),
     readStdin: () => readAll(process.stdin),
     env: process.env,
     clock,
@@ -32,7 +33,7 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
 }
 
 /** `onBroken` is called when the stream can take no more; what is written from then on is dropped. */
-function output(stream: WriteStream, onBroken: (error: NodeJS.ErrnoException) => void): Output {
+function output(stream: WriteStream, signal: AbortSignal, onBroken: (error: NodeJS.ErrnoException) => void): Output {
   let broken = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (broken) return;
@@ -42,6 +43,9 @@ function output(stream: WriteStream, onBroken: (error: NodeJS.ErrnoException) =>
   return {
     write: (text) => {
       if (!broken) stream.write(text);
+    },
+    drained: async () => {
+      if (!broken && stream.writableNeedDrain) await once(stream, 'drain', { signal }).catch(() => {});
     },
     isTerminal: stream.isTTY === true,
     // A terminal of an unknown size, as over a serial line, has 0 × 0.

@@ -7,7 +7,8 @@ import { runPlugin } from './program.ts';
 const told: string[] = [];
 const host = (signal = new AbortController().signal): Host => {
   told.length = 0;
-  const output = { write: (text: string) => void told.push(text), isTerminal: false, columns: 100, rows: 24 };
+  const write = (text: string): void => void told.push(text);
+  const output = { write, drained: async () => {}, isTerminal: false, columns: 100, rows: 24 };
   return { stdout: output, stderr: output, readStdin: async () => '', env: {}, clock: new FakeClock(), signal };
 };
 const seen: unknown[] = [];

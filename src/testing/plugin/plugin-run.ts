@@ -25,6 +25,8 @@ export interface PluginRunOptions {
   signal?: AbortSignal;
   /** Called with each text as it is written to stdout. */
   onStdout?: (text: string) => void;
+  /** Resolves when the reader of stdout has taken what was written. Default: at once. */
+  drained?: () => Promise<void>;
 }
 
 /**
@@ -37,6 +39,9 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     write: (text) => {
       result[name] += text;
       if (name === 'stdout') options.onStdout?.(text);
+    },
+    drained: async () => {
+      if (name === 'stdout') await options.drained?.();
     },
     isTerminal: options.terminal !== undefined,
     columns: options.terminal ?? 80,

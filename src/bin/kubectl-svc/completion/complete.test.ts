@@ -5,7 +5,7 @@ import type { QueryServer } from '../connect/query-server.ts';
 import type { Host } from '../host.ts';
 import { complete } from './complete.ts';
 
-const silent = { write: () => {}, isTerminal: false, columns: 80, rows: 24 };
+const silent = { write: () => {}, drained: async () => {}, isTerminal: false, columns: 80, rows: 24 };
 const host = (parts: Partial<Host> = {}): Host => ({
   stdout: silent,
   stderr: silent,

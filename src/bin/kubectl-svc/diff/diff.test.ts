@@ -19,7 +19,7 @@ import { diffPlan, differs, type DiffPlan } from './plan.ts';
 import { planText } from './render.ts';
 import { schemaFaults } from './schema-faults.ts';
 
-const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const plain = styles({ isTerminal: false }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
 const now = Date.parse('2026-06-01T12:00:00Z');
 const monitor = (spec: object, path = 'shop/checkout', meta: object = {}): KubeObject =>

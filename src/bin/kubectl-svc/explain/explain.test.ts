@@ -27,7 +27,7 @@ import { explanationText } from './render.ts';
 import { parseFederated, seriesCounts, type SeriesFacts } from './series.ts';
 import { parseTarget } from './target.ts';
 
-const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const plain = styles({ isTerminal: false }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
 const list = (...items: object[]) => ({ items: items as never[] });
 

@@ -3,7 +3,7 @@ import { styles } from '../output/style.ts';
 import { graphText } from './graph.ts';
 import { scaleOf, shortNumber } from './scale.ts';
 
-const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const plain = styles({ isTerminal: false }, {});
 const minute = 60_000;
 
 test('a scale spans its values and has ticks at round numbers, whatever the values', () => {

@@ -186,7 +186,11 @@ async function read(
   onOpen();
   const lines = new LineSplitter();
   try {
-    for await (const chunk of body) for (const text of lines.take(chunk)) show(parseMessage(text), text);
+    for await (const chunk of body) {
+      for (const text of lines.take(chunk)) show(parseMessage(text), text);
+      // Items that a slow reader leaves would fill the memory here. The query server limits them, and tells what it drops.
+      await session.stdout.drained();
+    }
     if (!session.signal.aborted) lines.end();
   } catch (error) {
     if (!isOperatorError(error, 'ERR_INPUT_INVALID') && !isOperatorError(error, 'ERR_TOO_LARGE')) throw error;

@@ -394,3 +394,20 @@ test('Ctrl-C before the end of an answer, and a reader who leaves, have exit cod
   expect(await ended(['-f'])).toEqual([0, '']);
   expect(await ended(['-f'], new ClosedOutputError())).toEqual([141, '']);
 });
+
+test('no more is read from the server while the reader of stdout is slow', async () => {
+  let read = 0;
+  async function* body(): AsyncGenerator<Buffer> {
+    for (; read < 5; read++) yield Buffer.from(`${JSON.stringify(span())}\n`);
+  }
+  const { promise: taken, resolve: take } = Promise.withResolvers<void>();
+  const stream = async (): Promise<QueryStream> => ({ status: 200, headers: {}, body: body() });
+  let written = '';
+  const onStdout = (text: string): void => void (written += text);
+  const done = observe(['-A'], { stream, onStdout, drained: () => taken });
+  await until('the first line', () => written !== '');
+  await settle();
+  expect(read).toBe(0);
+  take();
+  expect([(await done).code, read, written.split('\n').length]).toEqual([0, 5, 6]);
+});

@@ -16,7 +16,7 @@ export interface Styles {
 const seriesColours = [36, 33, 35, 32, 34, 31, 96, 93];
 
 /** Colours for a terminal, unless `NO_COLOR` is set (https://no-color.org) or the terminal is dumb. */
-export function styles(output: Output, env: Readonly<Record<string, string | undefined>>): Styles {
+export function styles(output: Pick<Output, 'isTerminal'>, env: Readonly<Record<string, string | undefined>>): Styles {
   const enabled = output.isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   const coloured =
     (code: number) =>

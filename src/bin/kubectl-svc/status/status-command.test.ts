@@ -161,7 +161,7 @@ test('completion offers kinds, then names of the kind', async () => {
 });
 
 function hostOf(server: FakeApiServer): Host {
-  const silent = { write: () => {}, isTerminal: false, columns: 80, rows: 24 };
+  const silent = { write: () => {}, drained: async () => {}, isTerminal: false, columns: 80, rows: 24 };
   const signal = new AbortController().signal;
   const kube = () => server.restClient();
   return { stdout: silent, stderr: silent, readStdin: async () => '', env: {}, clock, signal, kube };

@@ -18,7 +18,7 @@ import { isGood } from './readiness.ts';
 import { nodeTable, reportText } from './render.ts';
 import { statusReport } from './report.ts';
 
-const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+const plain = styles({ isTerminal: false }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);
 
 const readyMonitor = aMonitor(

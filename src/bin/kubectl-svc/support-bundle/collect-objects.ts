@@ -14,7 +14,7 @@ import type { Redactor } from './redact/redactor.ts';
 import { trimCrd, trimNode, trimObject } from './trim.ts';
 
 /** Styles without colours. */
-export const plain = styles({ write: () => {}, isTerminal: false, columns: 80, rows: 24 }, {});
+export const plain = styles({ isTerminal: false }, {});
 
 /** Adds the state of the product as `kubectl svc status` shows it. */
 export function addStatus(bundle: Bundle, view: ClusterView, redactor: Redactor): void {
