@@ -80,7 +80,8 @@ test('-o json has the unrounded numbers, and names missing nodes', async () => {
 test.each(Object.values(topKinds).map((kind) => [kind.name, kind] as const))(
   'the query for %s parses and has the given window, namespace and names',
   (_, kind) => {
-    const query = topQuery({ kind, namespace: 'shop', names: ['a.b', 'c'], windowMs: 90_000, wide: true });
+    const selected = { names: ['a.b', 'c'], owners: ['a'] };
+    const query = topQuery({ kind, namespace: 'shop', selected, windowMs: 90_000, wide: true });
     expect(() => parse(query)).not.toThrow();
     expect(query).toContain('[90000ms]');
     expect(query).toContain('k8s_namespace_name="shop"');
@@ -99,7 +100,7 @@ test('where no flows are captured the bytes are unknown, and a warning says so',
 
 test('bytes in and out come from flows, and only a wide table has the bytes of bodies', () => {
   const query = (wide: boolean) =>
-    topQuery({ kind: topKinds.workloads, namespace: 'shop', names: undefined, windowMs: 60_000, wide });
+    topQuery({ kind: topKinds.workloads, namespace: 'shop', selected: undefined, windowMs: 60_000, wide });
   expect(query(false)).toMatch(/k8s_dst_owner_type="Deployment"[^]*k8s_src_owner_type="Job"/);
   expect([query(false), query(true)].map((text) => text.includes('body_size'))).toEqual([false, true]);
 });
@@ -118,23 +119,35 @@ test('labels select pods; the namespace is that of the context', async () => {
 const podsOfDeployments = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `checkout-service-${n % 4}-7d9f8b6c5-${(n + 46_656).toString(36)}0`);
 
-test('flows of workloads are those of the selected pods', async () => {
+test('flows of workloads are found by the owners of the selected pods, because a flow need not name pods', async () => {
   const asked: QueryRequest[] = [];
-  const { kube } = kubeWith(['catalog-1']);
+  const owned = (kind: string, owner: string, name: string): object => ({
+    name,
+    namespace: 'shop',
+    labels: { 'pod-template-hash': '7d4' },
+    ownerReferences: [{ kind, name: owner, controller: true }],
+  });
+  const pods = [
+    owned('ReplicaSet', 'catalog-7d4', 'catalog-7d4-a'),
+    owned('ReplicaSet', 'catalog-7d4', 'catalog-7d4-b'),
+    owned('StatefulSet', 'cart', 'cart-0'),
+    owned('Job', 'report-29012345', 'report-29012345-x'),
+  ];
+  const list = async (): Promise<object> => ({ items: pods.map((metadata) => ({ metadata })), resourceVersion: '1' });
+  const kube = () => ({ namespace: 'shop', list, close: async () => {} }) as unknown as RestClient;
   await runPluginHere(['top', '-l', 'app=catalog'], { answer: (r) => (asked.push(r), answer), kube });
-  const query = asked[0]!.form!.get('query')!;
-  expect(query.match(/ebpf_network_flow_bytes{[^}]*}/g)).toHaveLength(16);
-  for (const selector of query.match(/ebpf_network_flow_bytes{[^}]*}/g)!)
-    expect(selector).toMatch(/[{,]k8s_(src|dst)_namespace="shop",k8s_\1_name=~"catalog-1",/);
+  const flows = asked[0]!.form!.get('query')!.match(/ebpf_network_flow_bytes{[^}]*}/g)!;
+  expect(flows).toHaveLength(16);
+  for (const flow of flows)
+    expect(flow).toMatch(
+      /{k8s_(src|dst)_namespace="shop",k8s_\1_owner_name=~"catalog\|cart\|report-29012345",k8s_\1_owner/,
+    );
 });
 
 test('workloads of hundreds of selected pods are one query, and of too many pods wrong usage', async () => {
-  const names = podsOfDeployments(600);
-  const query = topQuery({ kind: topKinds.workloads, namespace: 'shop', names, windowMs: 60_000, wide: true });
+  const selected = { names: podsOfDeployments(400), owners: ['checkout-service-0', 'checkout-service-1'] };
+  const query = topQuery({ kind: topKinds.workloads, namespace: 'shop', selected, windowMs: 60_000, wide: true });
   expect(() => parse(query)).not.toThrow();
-  const pattern = /k8s_pod_name=~"([^"]*)"/.exec(query)![1]!.replaceAll(String.raw`\\`, '\\');
-  for (const name of names) expect(name).toMatch(new RegExp(`^(?:${pattern})$`));
-  expect('checkout-service-0-7d9f8b6c5-zzzzz').not.toMatch(new RegExp(`^(?:${pattern})$`));
   const { kube } = kubeWith(podsOfDeployments(3_000));
   const { code, stderr } = await runPluginHere(['top', '-l', 'team=pay'], { answer: () => answer, kube });
   expect([code, stderr]).toEqual([

@@ -1,6 +1,6 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import { anyOf, escapedPattern } from '../../../base/text/texts.ts';
+import { anyOf } from '../../../base/text/texts.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
 import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
 import type { TopKind } from './kinds.ts';
@@ -21,12 +21,18 @@ export type Figure = keyof typeof figures;
 /** The label that identifies the figure of a series in the answer. */
 export const figureLabel = 'svc_top';
 
+/** Names of the selected objects and, if these are pods, of their workloads. */
+export interface Selected {
+  readonly names: readonly string[];
+  readonly owners: readonly string[];
+}
+
 export interface TopScope {
   readonly kind: TopKind;
   /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
-  /** Names of the objects that `-l` selects; undefined for all. */
-  readonly names: readonly string[] | undefined;
+  /** What `-l` selects; undefined for all. */
+  readonly selected: Selected | undefined;
   readonly windowMs: number;
   /** Include the sizes of bodies, as the instrument reports them. */
   readonly wide: boolean;
@@ -34,18 +40,24 @@ export interface TopScope {
 
 /** All figures as one query, so that they are from one moment and lack the same nodes. Pure. */
 export function topQuery(scope: TopScope): string {
-  const { kind, namespace, names, windowMs } = scope;
-  const matchers: Matcher[] = [
-    ...(namespace === undefined ? [] : [{ type: '=' as const, name: namespaceLabel, value: namespace }]),
-    ...(kind.required === undefined ? [] : [{ type: '!=' as const, name: kind.required, value: '' }]),
-    ...(names === undefined ? [] : [{ type: '=~' as const, name: kind.selected.label, value: namesPattern(names) }]),
-  ];
+  const { kind, namespace, selected, windowMs } = scope;
+  const matchersFor = (resource: DescribedResource | undefined): Matcher[] => {
+    const { label } = kind.selected;
+    // A flow names its workloads; its pods only where a policy says so.
+    const byOwner = resource !== undefined && resource.label !== label;
+    const [name, names] = byOwner ? [resource.label, selected?.owners] : [label, selected?.names];
+    return [
+      ...(namespace === undefined ? [] : [{ type: '=' as const, name: namespaceLabel, value: namespace }]),
+      ...(kind.required === undefined ? [] : [{ type: '!=' as const, name: kind.required, value: '' }]),
+      ...(names === undefined ? [] : [{ type: '=~' as const, name, value: anyOf(names) }]),
+    ];
+  };
   const shown = (Object.keys(figures) as Figure[]).filter((figure) => scope.wide || !isBody(figure));
   return shown
     .flatMap((figure) => {
       const preset = builtInPresets[figures[figure]]!;
       const of = (by: readonly string[], resource?: DescribedResource): string => {
-        const { value } = preset({ by, matchers, window: `${windowMs}ms`, resource });
+        const { value } = preset({ by, matchers: matchersFor(resource), window: `${windowMs}ms`, resource });
         return `label_replace(${value}, "${figureLabel}", "${figure}", "", "")`;
       };
       if (!isOfFlows(figure)) return [of(kind.by)];
@@ -58,17 +70,6 @@ export function topQuery(scope: TopScope): string {
       );
     })
     .join(' or ');
-}
-
-/** A pattern of names: pods of one owner share all of their names but the last part, which is written once. */
-function namesPattern(names: readonly string[]): string {
-  const groups = Map.groupBy(names, (name) => name.slice(0, name.lastIndexOf('-') + 1));
-  return [...groups]
-    .map(([start, members]) => {
-      if (members.length === 1) return escapedPattern(members[0]!);
-      return `${escapedPattern(start)}(?:${anyOf(members.map((name) => name.slice(start.length)))})`;
-    })
-    .join('|');
 }
 
 /** Figures that come from flows: unknown when none are captured. */

@@ -1,5 +1,6 @@
 import { coreResources } from '../../../api/core-resources.ts';
 import type { ObjectMeta } from '../../../api/meta.ts';
+import { ownerBehind } from '../../../capture/index.ts';
 import { listAll } from '../../../kube/reads.ts';
 import { queryLimits } from '../../../promql/index.ts';
 import { type ApiAnswer, askVector, lacking } from '../connect/prometheus.ts';
@@ -10,7 +11,7 @@ import type { Session } from '../session.ts';
 import { type TopKind, topKinds } from './kinds.ts';
 import { rowsOf, sorted, type TopRow } from './rows.ts';
 import type { TopFlags, TopKindName } from './top-flags.ts';
-import { topQuery, type TopScope } from './top-query.ts';
+import { topQuery, type Selected, type TopScope } from './top-query.ts';
 import { topTable } from './top-table.ts';
 import { watch } from './watch.ts';
 
@@ -34,9 +35,9 @@ export async function top(session: Session, kindName: TopKindName, flags: TopFla
   const look = async (): Promise<Look> => {
     const { selector } = flags;
     const objects = selector === undefined ? undefined : await selectedObjects(session, kind, namespace, selector);
-    const names = objects?.map(({ name = '' }) => name);
-    const scope: TopScope = { kind, namespace, names, windowMs, wide: flags.output !== 'table' };
-    if (names?.length === 0) return { scope, rows: [], answer: nothingAsked };
+    const selected = objects && selectedBy(objects);
+    const scope: TopScope = { kind, namespace, selected, windowMs, wide: flags.output !== 'table' };
+    if (objects?.length === 0) return { scope, rows: [], answer: nothingAsked };
     const server = await session.connect();
     const answer = await askVector(server, queryWithin(scope, flags), session.signal);
     const found = rowsOf(kind, answer.data.result);
@@ -100,11 +101,23 @@ function nothing({ scope: { kind, namespace } }: Look, { selector, window }: Top
 function queryWithin(scope: TopScope, { selector }: TopFlags): string {
   const query = topQuery(scope);
   if (query.length <= queryLimits.textLength) return query;
-  if (listsSelected(scope.kind)) return topQuery({ ...scope, names: undefined });
+  if (listsSelected(scope.kind)) return topQuery({ ...scope, selected: undefined });
   throw new UsageError(
-    `-l ${selector} selects ${scope.names?.length} pods: too many for one query of ${scope.kind.name}`,
+    `-l ${selector} selects ${scope.selected?.names.length} pods: too many for one query of ${scope.kind.name}`,
     `narrow it, with -n or another label, or list the pods: kubectl svc top pods -l ${selector}`,
   );
+}
+
+function selectedBy(objects: readonly ObjectMeta[]): Selected {
+  return { names: objects.map(({ name = '' }) => name), owners: [...new Set(objects.flatMap(workloadOf))] };
+}
+
+/** The name of a pod's workload as flows have it. */
+function workloadOf({ labels = {}, ownerReferences = [] }: ObjectMeta): string[] {
+  const owner = ownerReferences.find(({ controller }) => controller);
+  if (!owner) return [];
+  const behind = ownerBehind(owner, labels);
+  return [behind?.kind === 'Deployment' ? behind.name : owner.name];
 }
 
 /** Whether the rows are the objects that `-l` selects, rather than others to which these belong. */

@@ -101,7 +101,7 @@ function flowRate(end: 'src' | 'dst'): Preset {
     const flows = 'ebpf_network_flow_bytes';
     const node = `k8s_${end}_node_name`;
     const own = flowLabels(end, scope.resource);
-    const moved: Record<string, string> = { [namespaceLabel]: `k8s_${end}_namespace`, k8s_pod_name: `k8s_${end}_name` };
+    const moved: Record<string, string> = { [namespaceLabel]: `k8s_${end}_namespace` };
     if (scope.resource) moved[scope.resource.label] = own.name;
     const matchers = [...scope.matchers.map((m) => ({ ...m, name: moved[m.name] ?? m.name })), ...own.matchers];
     const rate = (...more: readonly Matcher[]): string =>
