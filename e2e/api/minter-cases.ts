@@ -41,11 +41,13 @@ const platform: Case[] = [
     refuses(`the organization ${org}`, { vcs: { org } }, /org.* (should match|may not be more)|Too long/),
   ),
   accepts('extra repositories', { vcs: { extraRepositories: ['a', 'b.c', 'D_e-f'] } }),
-  ...['.', '..', 'gitops.git'].map((repository) =>
+  ...['.', '..', 'gitops.git', 'GitOps.GIT'].map((repository) =>
     refuses(`the repository ${repository}`, { vcs: { repository } }, /a repository name is not \. or \.\./),
   ),
   refuses('a repository with its owner', { vcs: { repository: 'acme/gitops' } }, /repository.* should match/),
-  refuses('an extra repository that ends in .git', { vcs: { extraRepositories: ['x.git'] } }, /does not end in \.git/),
+  ...['x.git', 'Tools.GIT'].map((name) =>
+    refuses(`the extra repository ${name}`, { vcs: { extraRepositories: [name] } }, /does not end in \.git/),
+  ),
   refuses(
     'the main repository among the extra ones',
     { vcs: { extraRepositories: ['gitops'] } },

@@ -3,9 +3,10 @@
  * Source: the hosting platform's own rules for organisations and repositories.
  */
 
+export { foldName, isRepositoryName } from '../api/v1alpha1/repository-name.ts';
+
 /** One account name: letters, digits and inner hyphens, at most 39 characters. */
 const organization = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$/;
-const repository = /^[A-Za-z0-9._-]{1,100}$/;
 const scope = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const permission = /^[a-z][a-z_]{0,63}$/;
 const keyVersion =
@@ -16,16 +17,3 @@ export const isScopeName = (text: string): boolean => scope.test(text);
 export const isPermissionName = (text: string): boolean => permission.test(text);
 /** The name of a version of a key, never of the key: signing must not move to another version unasked. */
 export const isKeyVersionName = (text: string): boolean => keyVersion.test(text);
-
-/** A plain repository name: no owner, no pattern, nothing that is special in a path. */
-export function isRepositoryName(text: string): boolean {
-  return repository.test(text) && text !== '.' && text !== '..' && !text.toLowerCase().endsWith('.git');
-}
-
-/**
- * The form in which two names of one account or repository are equal: the platform ignores the case of ASCII letters.
- * Only for names that were validated.
- */
-export function foldName(name: string): string {
-  return name.toLowerCase();
-}

@@ -1,5 +1,6 @@
 import { choice, integer, intOrString, list, map, object, optional, rules, text } from '../schema/build.ts';
 import { labelSelector, noUserInfo, patterns } from '../schema/common.ts';
+import { repositoryCharacters, repositoryNameRule } from './repository-name.ts';
 
 /** Schemas of the parts of a MinterDeployment. */
 
@@ -13,11 +14,8 @@ export const repositoryName = (description: string) =>
   text(description, {
     minLength: 1,
     maxLength: 100,
-    pattern: '^[A-Za-z0-9._-]{1,100}$',
-    ...rules({
-      rule: "self != '.' && self != '..' && !self.endsWith('.git')",
-      message: 'a repository name is not . or .. and does not end in .git',
-    }),
+    pattern: repositoryCharacters,
+    ...rules(repositoryNameRule),
   });
 
 export const keyVersion = (description: string) =>

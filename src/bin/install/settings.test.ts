@@ -35,6 +35,10 @@ test.each([
   expect(() => asksForMinter(read(env as Record<string, string>))).toThrow(said);
 });
 
+test.each(['..', 'gitops.git', 'gitops.GIT', 'acme/gitops'])('%s is refused as the name of a repository', (name) => {
+  expect(() => read({ ...whole, GITOPS_REPO: name })).toThrow(/GITOPS_REPO.*the name of a repository/);
+});
+
 test('with a private key to import the name of the key is enough', () => {
   expect(asksForMinter(read({ ...whole, KMS_KEY_VERSION: key, VCS_PEM_PATH: '/app.pem' }))).toBe(true);
 });

@@ -1,3 +1,4 @@
+import { repositoryName } from '../../api/v1alpha1/repository-name.ts';
 import {
   choiceSetting,
   integerSetting,
@@ -70,7 +71,7 @@ export const minterSettingTable = {
   ),
   gitopsRepo: textSetting(
     { help: 'repository in that organization', default: '' },
-    optional('[A-Za-z0-9._-]{1,100}'),
+    new RegExp(`^$|${repositoryName.source}`, repositoryName.flags),
     'the name of a repository, without its owner',
   ),
   vcsPemPath: textSetting(

@@ -21,6 +21,7 @@ test.each([
   ['a parent directory', 'acme/..', /is not the name of a repository/],
   ['an address', 'https://example.com/acme/x', /is neither a name nor/],
   ['a name that ends in .git', 'x.git', /is not the name of a repository/],
+  ['a name that ends in .GIT', 'Tools.GIT', /"Tools\.GIT" is not the name of a repository/],
   ['a pattern', '*', /is not the name of a repository/],
 ])('%s is reported with its line and ignored; the other lines count', (_case, entry, message) => {
   const { names, fault } = read(`good\n${entry}\nalso-good`);

@@ -1,4 +1,5 @@
 import type { MinterDeployment } from '../../api/v1alpha1/index.ts';
+import { isRepositoryName } from '../../api/v1alpha1/repository-name.ts';
 import { joined } from '../../base/errors.ts';
 
 /** The ConfigMap, in the namespace of the MinterDeployment, in which a GitOps platform registers more repositories. */
@@ -8,7 +9,6 @@ export const registryKey = 'repositories';
 
 /** The same limit as the field `vcs.extraRepositories`. */
 const maxRepositories = 50;
-const namePattern = /^[A-Za-z0-9._-]{1,100}$/;
 
 export interface RegisteredRepositories {
   /** Names in the primary organisation, in the order of the lines. */
@@ -64,8 +64,7 @@ function faultOf(entry: string, org: string): string | undefined {
   const [name = '', owner = org, ...more] = entry.split('/').toReversed();
   if (more.length > 0) return 'is neither a name nor organisation/name';
   if (owner !== org) return `is not in the organisation ${org}, the only one that this minter serves`;
-  const isName = namePattern.test(name) && name !== '.' && name !== '..' && !name.endsWith('.git');
-  return isName ? undefined : 'is not the name of a repository';
+  return isRepositoryName(name) ? undefined : 'is not the name of a repository';
 }
 
 /** The object as if its spec declared the registered repositories as well. */

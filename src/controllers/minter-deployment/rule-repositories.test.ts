@@ -19,6 +19,9 @@ test.each<[string, Record<string, string>]>([
   ['has no scope', { '.yaml': 'version: x' }],
   ['is nested without end', { '.yaml': '['.repeat(60_000) }],
   ['is not a rule file', { README: rules('other') }],
+  ['names what is no repository name, which the pods report', { '.yaml': rules('acme/other', 'other.GIT', 'o*') }],
+  ['is for what is no repository name', { 'other.git.yaml': rules() }],
+  ['spells a declared repository in another case', { 'GitOps.yaml': rules('GITOPS') }],
   ['is too large to be a rule file', { '.yaml': `${rules('other')}\n#${'x'.repeat(70_000)}` }],
 ])('no repository outside the spec is found in a file that %s', (_what, files) => {
   expect(repositoryOutsideSpec(files, declared)).toBeUndefined();

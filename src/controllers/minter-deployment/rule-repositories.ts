@@ -1,4 +1,5 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
+import { foldName, isRepositoryName } from '../../api/v1alpha1/repository-name.ts';
 
 /** Largest rule file; the minter refuses larger ones as faulty. Units: characters. */
 const maxFile = 64 * 1024;
@@ -9,18 +10,20 @@ const maxFiles = 128 * 1024;
  * The first repository that a ConfigMap of rules names although the spec does not declare it, as a sentence with file
  * and line; undefined when there is none. Pure.
  * Shape: `files` is the ConfigMap's data: `<repository>.yaml`, or `.yaml` for all repositories → text of the rules.
- * Caveats: a file that is not valid YAML names no repository; the pods report its fault. Files are read in the order of
+ * Caveats: what is not valid YAML or no repository name gives nobody a token; the pods report its fault. Files are read in the order of
  * their names, up to 128 KiB together.
  */
 export function repositoryOutsideSpec(
   files: Readonly<Record<string, string>>,
   declared: readonly string[],
 ): string | undefined {
+  const known = new Set(declared.map(foldName));
+  const isOutside = (name: string): boolean => isRepositoryName(name) && !known.has(foldName(name));
   let read = 0;
   for (const [file, text] of Object.entries(files).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (!file.endsWith('.yaml') || text.length > maxFile) continue;
     const own = file.slice(0, -'.yaml'.length);
-    if (own !== '' && !declared.includes(own)) return `${file}: ${advice(own)}`;
+    if (isOutside(own)) return `${file}: ${advice(own)}`;
     read += text.length;
     if (read > maxFiles) continue;
     const lines = new LineCounter();
@@ -28,8 +31,7 @@ export function repositoryOutsideSpec(
     const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false });
     for (const node of repositoryNodes(document.contents)) {
       const name = isScalar(node) ? String(node.value) : '';
-      if (name === '' || name === '*' || declared.includes(name)) continue;
-      return `${file}, line ${lines.linePos(node.range?.[0] ?? 0).line}: ${advice(name)}`;
+      if (isOutside(name)) return `${file}, line ${lines.linePos(node.range?.[0] ?? 0).line}: ${advice(name)}`;
     }
   }
   return undefined;

@@ -205,7 +205,7 @@ class Reader {
       const value = scalar(item);
       const wildcard = value === '*' && this.#options.allowWildcard && node.items.length === 1;
       if (typeof value !== 'string' || !(wildcard || isRepositoryName(value))) {
-        throw new Fault('repositories must be plain names', this.#line(item as Node));
+        throw new Fault(`repositories: ${shown(value)} is not a plain name`, this.#line(item as Node));
       }
       names.add(value);
     }
@@ -246,6 +246,9 @@ class Reader {
 function scalar(node: unknown): unknown {
   return isScalar(node) ? node.value : undefined;
 }
+
+/** A value of a file for a message. */
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'a structure').slice(0, 128);
 
 /** True when a rule refers to a claim of the caller's identity, not only to the token's issuer. */
 function identifies(rule: Expression): boolean {
