@@ -238,6 +238,29 @@ test('a platform that hangs gives 502 before the caller gives up', async () => {
   expect(answer.ms).toBeLessThan(4_500);
 });
 
+test('a token for a hundred repositories, each of which the platform describes in 5 KB, is minted', async () => {
+  const names = Array.from({ length: 100 }, (_, i) => `repository-${i}`);
+  for (const name of names) world.platform.state.accounts.get('acme')!.repositories.add(name);
+  await world.writeRules({ '.yaml': agentRules(['gitops', 'extra', ...names]) });
+  const large = await startMinter(world, { clock, env: { MAX_REPOSITORIES: '100' } });
+  try {
+    await untilReady(large);
+    let size = 0;
+    world.platform.faults.set('create_token', {
+      change: (body) => {
+        size = JSON.stringify(body).length;
+        return body;
+      },
+    });
+    const answer = await askToken(large, world.issuer.token(agentEmail, audience), { repositories: names });
+    expect([answer.status, answer.text]).toEqual([200, expect.stringMatching(/^ghs_/)]);
+    expect(size).toBeGreaterThan(450_000);
+  } finally {
+    await large.stop();
+    await world.writeRules({ '.yaml': agentRules() });
+  }
+});
+
 test('one 5xx of the platform is retried with the same body', async () => {
   world.platform.faults.set('create_token', { status: 502, times: 1 });
   const from = world.platform.requests.length;

@@ -2,7 +2,9 @@ import { Octokit } from '@octokit/core';
 import type { Clock } from '../../base/clock.ts';
 import { sleep } from '../../base/clock.ts';
 import { isOperatorError } from '../../base/errors.ts';
-import { boundedFetch } from '../bounded-fetch.ts';
+import { within } from '../../base/time-limit.ts';
+import { Gate } from '../../base/turns/gate.ts';
+import { boundedFetch, type BoundedFetchOptions } from '../bounded-fetch.ts';
 import type { Deadline } from '../deadline.ts';
 
 export type PlatformOperation = 'get_app' | 'get_installation' | 'create_token' | 'revoke_token';
@@ -35,7 +37,15 @@ export class PlatformUnreachable extends Error {
 }
 
 const attemptMs = 1_500;
-const maxAnswerBytes = 256 * 1024;
+
+/** The largest answer that is read: so much, and so much more for each repository that a new token is for. */
+const answerBytes = 64 * 1024;
+const repositoryBytes = 16 * 1024;
+
+/** How many answers that may have more than `largeBytes` are read at a time. Up to 8 MiB each, they share the memory. */
+const largePlaces = 4;
+const largeBytes = 256 * 1024;
+
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 const routes = {
@@ -49,11 +59,14 @@ const routes = {
  * The four calls we make, to the configured host only: no URL of an answer is ever followed.
  * A call is repeated once, with the same body, after a network error, a timeout, a 5xx, or a rate limit that ends
  * before the deadline. `revoke_token` is never repeated.
+ * The platform describes every repository of a new token, so the limit of an answer grows with the request; one that
+ * may be large waits for a place before it is sent.
  * Errors: PlatformUnreachable. A status is not an error here: the caller interprets it.
  */
 export class PlatformClient {
   readonly #options: PlatformClientOptions;
   readonly #octokit: Octokit;
+  readonly #large = new Gate(largePlaces);
 
   constructor(options: PlatformClientOptions) {
     this.#options = options;
@@ -92,19 +105,43 @@ export class PlatformClient {
     parameters: Record<string, unknown>,
     deadline: Deadline,
   ): Promise<PlatformAnswer> {
+    const maxBytes = answerLimit(parameters);
+    const leave = maxBytes > largeBytes ? await this.#enter(deadline) : undefined;
+    try {
+      return await this.#attempt(operation, bearer, parameters, { deadline, maxBytes });
+    } finally {
+      leave?.();
+    }
+  }
+
+  /** Waits for a place to read a large answer; returns how to leave it. Errors: PlatformUnreachable at the deadline. */
+  async #enter(deadline: Deadline): Promise<() => void> {
+    try {
+      return await within(this.#options.clock, deadline.remaining(), (signal) => this.#large.enter(signal));
+    } catch (error) {
+      throw new PlatformUnreachable('timeout', error);
+    }
+  }
+
+  async #attempt(
+    operation: PlatformOperation,
+    bearer: string,
+    parameters: Record<string, unknown>,
+    { deadline, maxBytes }: { deadline: Deadline; maxBytes: number },
+  ): Promise<PlatformAnswer> {
     const { clock, onCall, onRateLimit } = this.#options;
     const start = clock.monotonic();
     const report = (code: string): void => onCall?.(operation, code, (clock.monotonic() - start) / 1000);
-    const ms = deadline.atMost(attemptMs);
-    if (ms < 1) throw new PlatformUnreachable('timeout', undefined);
+    const timeoutMs = deadline.atMost(attemptMs);
+    if (timeoutMs < 1) throw new PlatformUnreachable('timeout', undefined);
     try {
-      const answer = await this.#request(operation, bearer, parameters, ms);
+      const answer = await this.#request(operation, bearer, parameters, { timeoutMs, maxBytes });
       const remaining = Number(answer.headers['x-ratelimit-remaining'] ?? Number.NaN);
       if (Number.isFinite(remaining)) onRateLimit?.(remaining);
       report(String(answer.status));
       return {
         status: answer.status,
-        data: typeof answer.data === 'object' && answer.data !== null ? answer.data : undefined,
+        data: parsed(answer.text),
         retryAfterSeconds: retryAfter(answer.status, answer.headers, clock.now()),
       };
     } catch (error) {
@@ -119,19 +156,47 @@ export class PlatformClient {
     operation: PlatformOperation,
     bearer: string,
     parameters: Record<string, unknown>,
-    timeoutMs: number,
-  ): Promise<{ status: number; data: unknown; headers: AnswerHeaders }> {
-    const request = { fetch: boundedFetch({ clock: this.#options.clock, timeoutMs, maxBytes: maxAnswerBytes }) };
+    limits: { timeoutMs: number; maxBytes: number },
+  ): Promise<{ status: number; text: unknown; headers: AnswerHeaders }> {
+    const request = { fetch: textFetch({ clock: this.#options.clock, ...limits }) };
     const headers = { authorization: `Bearer ${bearer}`, 'x-github-api-version': '2022-11-28' };
     try {
       const answer = await this.#octokit.request(routes[operation], { ...parameters, headers, request });
-      return { status: answer.status, data: answer.data, headers: answer.headers as AnswerHeaders };
+      return { status: answer.status, text: answer.data, headers: answer.headers as AnswerHeaders };
     } catch (error) {
       // Octokit reports network errors as status 500 too; only an answer from the platform carries `response`.
       const response = (error as { response?: { status: number; data: unknown; headers: AnswerHeaders } }).response;
-      if (response) return response;
+      if (response) return { ...response, text: response.data };
       throw error;
     }
+  }
+}
+
+/** Units: bytes. */
+function answerLimit({ repositories }: Record<string, unknown>): number {
+  return answerBytes + (Array.isArray(repositories) ? repositories.length * repositoryBytes : 0);
+}
+
+/**
+ * A bounded fetch whose answers have no type, so that Octokit returns their text: its own JSON parser takes more than a
+ * second for each megabyte of numbers.
+ */
+function textFetch(options: BoundedFetchOptions): typeof fetch {
+  const fetchJson = boundedFetch(options);
+  return async (input, init) => {
+    const answer = await fetchJson(input, init);
+    answer.headers.delete('content-type');
+    return answer;
+  };
+}
+
+/** The object or list in a text; undefined if it is anything else. */
+function parsed(text: unknown): unknown {
+  try {
+    const value: unknown = JSON.parse(String(text));
+    return typeof value === 'object' && value !== null ? value : undefined;
+  } catch {
+    return undefined;
   }
 }
 
