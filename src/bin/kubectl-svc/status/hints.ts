@@ -69,7 +69,7 @@ export const ways: Readonly<Record<string, string>> = {
   ScopeFaulty: 'correct the rules of the scope that the message names',
   FileFaulty: 'correct the rule file that the message names',
   ConfigMapNotFound: 'create the ConfigMap that spec names',
-  RepositoryOutsideSpec: 'declare the repository in spec, or remove it from the rules',
+  RepositoryOutsideSpec: 'declare the repository in spec, or correct the rules or the line of gitops-state',
   NoPodAnswered: asked,
   KeyMissing: 'put the App ID under the key that spec names',
   NotNumeric: 'the App ID is a number: see the settings page of the App',
