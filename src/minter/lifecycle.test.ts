@@ -61,6 +61,17 @@ test('with only the permission to sign, a probe signature shows that the key wor
   expect(await check('KeyEnabled')).toMatchObject({ status: 'True', message: 'a probe signature was made' });
 });
 
+test('with only the permission to sign, a key that a mint found disabled is not reported as enabled again', async () => {
+  world.kms.faults = { status: { code: 7, message: 'denied', methods: ['GetCryptoKeyVersion'] } };
+  await start({ APP_JWT_REUSE_SECONDS: '0' });
+  await untilReady(minter!);
+  world.kms.version(world.keyVersion).state = 'DISABLED';
+  expect((await askToken(minter!, token())).status).toBe(503);
+  const checks = world.kms.count('GetCryptoKeyVersion');
+  await until('two more checks', () => world.kms.count('GetCryptoKeyVersion'), { good: (count) => count > checks + 1 });
+  expect(await check('KeyEnabled')).toMatchObject({ status: 'False', reason: 'Disabled' });
+});
+
 test('a key of another App is detected before the first mint, and no token is minted', async () => {
   world.kms.version(world.keyVersion).key = testKey('stranger');
   await start();
@@ -99,6 +110,31 @@ test.each([
   await start();
   await untilCheck('InstallationFound', reason);
   await untilReady(minter!);
+});
+
+test.each([
+  ['NotInstalled', () => world.platform.state.installations.splice(0)],
+  ['Suspended', () => (world.platform.state.installations[0]!.suspended = true)],
+  ['PlatformUnreachable', () => world.platform.faults.set('get_installation', { status: 503 })],
+])('a mint that succeeds shows that the installation is no longer %s', async (reason, arrange) => {
+  const installed = [...world.platform.state.installations];
+  arrange();
+  await start();
+  await untilCheck('InstallationFound', reason);
+  await untilReady(minter!);
+  world.platform.state.installations.splice(0, 1, { ...installed[0]!, suspended: false });
+  world.platform.faults.clear();
+  expect((await askToken(minter!, token())).status).toBe(200);
+  expect(await check('InstallationFound')).toMatchObject({ status: 'True', reason: 'Found' });
+});
+
+test('a mint with fewer permissions leaves it reported that the installation lacks one', async () => {
+  delete world.platform.state.installations[0]!.permissions.issues;
+  await start();
+  await untilCheck('InstallationFound', 'PermissionMissing');
+  await untilReady(minter!);
+  expect((await askToken(minter!, token(), { permissions: { contents: 'read' } })).status).toBe(200);
+  expect(await check('InstallationFound')).toMatchObject({ status: 'False', reason: 'PermissionMissing' });
 });
 
 test('without a usable rule the pod is not ready, and the message names file and line', async () => {

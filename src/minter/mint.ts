@@ -15,7 +15,7 @@ import { noTokenTrace, type TokenTrace } from './token-trace.ts';
 import { Refusal, type AnswerCode } from './refusal.ts';
 import type { Permissions } from './rules/permissions.ts';
 import type { AppJwt, AppJwtSource } from './sign/app-jwt.ts';
-import { judgeFailure } from './sign/key-monitor.ts';
+import { judgeFailure, type KeyVerdict } from './sign/key-monitor.ts';
 import { KeyServiceFailure } from './sign/key-service.ts';
 
 /** A request that the rules allow exactly as it is. */
@@ -41,8 +41,8 @@ export interface MinterDeps {
   logger: Logger;
   /** Called when the platform refuses our App JWT and the one that replaced it: the App has to be checked again. */
   onUnauthorized?: () => void;
-  /** Called when the key service says that the key cannot be used. */
-  onKeyUnusable?: () => void;
+  /** Called when the key service says that the key cannot be used, and why. */
+  onKeyUnusable?: (verdict: KeyVerdict) => void;
 }
 
 const revokeMs = 2_000;
@@ -86,7 +86,7 @@ export class Minter {
     const grant = checkGrant(answer.data, { org, ...request }, clock.now());
     if ('ok' in grant) {
       readiness.mintSucceeded(id);
-      this.#noteCovered(request.repositories);
+      this.#noteInstalled(request.repositories);
       return grant.ok;
     }
     if (grant.token !== undefined) this.#revoke(grant.token);
@@ -108,12 +108,16 @@ export class Minter {
     throw viewRefusal(org, view);
   }
 
-  /** Once every repository that was refused before has been granted, the installation is in order again. */
-  #noteCovered(repositories: readonly string[]): void {
-    if (this.#notCovered.size === 0) return;
+  /**
+   * A token shows that the App is installed, so an earlier answer to the contrary is out of date. Repositories that
+   * were refused have to be granted first. A missing permission is left to the next look-up: a token may do without it.
+   */
+  #noteInstalled(repositories: readonly string[]): void {
     for (const name of repositories) this.#notCovered.delete(name);
     const { readiness, org } = this.#deps;
-    if (this.#notCovered.size > 0 || readiness.get('InstallationFound').reason !== 'RepositoryNotSelected') return;
+    const { status, reason } = readiness.get('InstallationFound');
+    if (status === 'True' || reason === 'PermissionMissing') return;
+    if (reason === 'RepositoryNotSelected' && this.#notCovered.size > 0) return;
     readiness.set('InstallationFound', 'True', 'Found', `the App is installed in ${org}`);
   }
 
@@ -212,7 +216,7 @@ class Session {
       const verdict = judgeFailure(error);
       if (verdict) {
         readiness.set('KeyEnabled', verdict.status, verdict.reason, verdict.message);
-        onKeyUnusable?.();
+        onKeyUnusable?.(verdict);
       }
       throw signerRefusal(error.kind, error);
     }

@@ -1,14 +1,19 @@
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { askWhoWeAre, checkInstallation, type PlatformMonitorDeps } from './platform/platform-monitor.ts';
+import {
+  askWhoWeAre,
+  checkInstallation,
+  type AppAnswer,
+  type PlatformMonitorDeps,
+} from './platform/platform-monitor.ts';
 import type { AppJwtSource } from './sign/app-jwt.ts';
-import type { KeyMonitor } from './sign/key-monitor.ts';
+import type { KeyMonitor, KeyVerdict } from './sign/key-monitor.ts';
 
 export interface MonitorsOptions extends PlatformMonitorDeps {
   clock: Clock;
   logger: Logger;
-  key: KeyMonitor;
+  key: Pick<KeyMonitor, 'check' | 'learn'>;
   /** Signs with the next key version; used for checks, never to mint. */
   nextJwts: Pick<AppJwtSource, 'get' | 'drop'> | undefined;
 }
@@ -16,12 +21,15 @@ export interface MonitorsOptions extends PlatformMonitorDeps {
 const keyMs = 30_000;
 /** Interval of checks until key and App are known to be right: shorter, because an administrator may be waiting. */
 const impatientMs = 2_000;
-const installationMs = 5 * 60_000;
+/** Interval of checks of the next key version until it is known to be right. */
+const nextMs = 30_000;
 
 /**
  * Keeps the readiness correct while no tokens are minted.
- * Flow: key → App (once per key, again while it is not known to match) → installation (every five minutes) → wait.
- * Guarantees: one round at a time; `hurry` starts the next round immediately, or one second after the present one.
+ * Flow: key → App (once per key, again while it is not known to match) → next key version (the same) → installation
+ * (every five minutes, more often while something is wrong with it) → wait.
+ * Guarantees: an outage leaves the last answer of a check in force; a platform that limits requests is left alone for as
+ * long as it says; one round at a time; `hurry` starts the next round immediately, or one second after the present one.
  */
 export class Monitors {
   readonly #options: MonitorsOptions;
@@ -30,8 +38,12 @@ export class Monitors {
   #again = false;
   #closed = false;
   #appKnown = false;
-  #nextKnown = false;
-  #installationAt = Number.NEGATIVE_INFINITY;
+  /** The last answer about the next key version. */
+  #next: AppAnswer | undefined;
+  /** When to ask again, on the monotonic clock. */
+  #appDue = 0;
+  #nextDue = 0;
+  #installationDue = 0;
 
   constructor(options: MonitorsOptions) {
     this.#options = options;
@@ -66,6 +78,13 @@ export class Monitors {
   /** Checks the App again. Called when the platform refused our signature. */
   doubtApp(): void {
     this.#appKnown = false;
+    this.#appDue = 0;
+    this.hurry();
+  }
+
+  /** Checks the key again. Called when the key service told a mint that the key cannot be used. */
+  doubtKey(verdict: KeyVerdict): void {
+    this.#options.key.learn(verdict);
     this.hurry();
   }
 
@@ -79,39 +98,54 @@ export class Monitors {
   }
 
   async #run(): Promise<void> {
-    const { key, readiness, clock } = this.#options;
-    const verdict = await key.check();
-    if (verdict) readiness.set('KeyEnabled', verdict.status, verdict.reason, verdict.message);
-    else if (readiness.get('KeyEnabled').reason === 'Pending') {
-      readiness.set('KeyEnabled', 'Unknown', 'KeyServiceUnreachable', 'the key service cannot be reached');
-    }
+    const { key, readiness, clock, nextJwts } = this.#options;
+    readiness.judge('KeyEnabled', await key.check());
     if (!readiness.gates.key) return this.#forget();
-    if (!this.#appKnown) await this.#checkApp();
-    if (this.#appKnown && clock.monotonic() - this.#installationAt >= installationMs) {
-      this.#installationAt = clock.monotonic();
-      await checkInstallation(this.#options);
+    if (!this.#appKnown && clock.monotonic() >= this.#appDue) await this.#checkApp();
+    if (!this.#appKnown) return;
+    if (nextJwts && this.#next?.verdict !== 'matches' && clock.monotonic() >= this.#nextDue) {
+      await this.#checkNext(nextJwts);
+    }
+    if (clock.monotonic() >= this.#installationDue) {
+      const ms = await checkInstallation(this.#options);
+      this.#installationDue = clock.monotonic() + ms;
     }
   }
 
   /** Forgets the results of earlier checks: a key that becomes usable again may be a different key. */
   #forget(): void {
     this.#appKnown = false;
-    this.#nextKnown = false;
-    this.#installationAt = Number.NEGATIVE_INFINITY;
+    this.#next = undefined;
+    this.#appDue = this.#nextDue = this.#installationDue = 0;
   }
 
   async #checkApp(): Promise<void> {
-    const { readiness, nextJwts } = this.#options;
-    const { verdict, message } = await askWhoWeAre(this.#options);
+    const { readiness, clock } = this.#options;
+    const { verdict, message, pauseMs } = await askWhoWeAre(this.#options);
     this.#appKnown = verdict === 'matches';
-    if (verdict === 'wrong') return readiness.set('KeyMatchesApp', 'False', 'WrongApp', message);
-    if (verdict === 'unknown') return readiness.set('KeyMatchesApp', 'Unknown', 'PlatformUnreachable', message);
-    if (!nextJwts || this.#nextKnown) return readiness.set('KeyMatchesApp', 'True', 'Matches', message);
-    const next = await askWhoWeAre({ ...this.#options, jwts: nextJwts });
-    this.#nextKnown = next.verdict === 'matches';
-    if (next.verdict === 'matches') readiness.set('KeyMatchesApp', 'True', 'NextMatches', next.message);
-    else if (next.verdict === 'wrong') readiness.set('KeyMatchesApp', 'False', 'NextWrongApp', next.message);
-    else
-      readiness.set('KeyMatchesApp', 'True', 'Matches', `${message}; the next version is not checked: ${next.message}`);
+    this.#appDue = clock.monotonic() + pauseMs;
+    if (verdict === 'matches') this.#reportMatch();
+    else if (verdict === 'wrong') readiness.set('KeyMatchesApp', 'False', 'WrongApp', message);
+    else readiness.judge('KeyMatchesApp', { status: 'Unknown', reason: 'PlatformUnreachable', message });
+  }
+
+  async #checkNext(jwts: NonNullable<MonitorsOptions['nextJwts']>): Promise<void> {
+    const answer = await askWhoWeAre({ ...this.#options, jwts });
+    if (answer.verdict !== 'unknown' || this.#next?.verdict !== 'wrong') this.#next = answer;
+    this.#nextDue = this.#options.clock.monotonic() + Math.max(nextMs, answer.pauseMs);
+    this.#reportMatch();
+  }
+
+  /** Reports that the key belongs to the App, and what is known of the next one. */
+  #reportMatch(): void {
+    const { readiness } = this.#options;
+    const message = 'the platform knows this key as the key of the App';
+    const next = this.#next;
+    if (next?.verdict === 'matches') readiness.set('KeyMatchesApp', 'True', 'NextMatches', next.message);
+    else if (next?.verdict === 'wrong') readiness.set('KeyMatchesApp', 'False', 'NextWrongApp', next.message);
+    else {
+      const why = next ? `; the next version is not checked: ${next.message}` : '';
+      readiness.set('KeyMatchesApp', 'True', 'Matches', `${message}${why}`);
+    }
   }
 }

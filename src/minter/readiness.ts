@@ -63,6 +63,14 @@ export class Readiness {
     if (changed) this.#options.onChange?.(this, check);
   }
 
+  /** Records a judgement, unless it is that there was no answer: then the last one stays in force. */
+  judge<T extends MinterCheckType>(
+    type: T,
+    { status, reason, message }: { status: MinterCheck['status']; reason: MinterCheckReason<T>; message: string },
+  ): void {
+    if (status !== 'Unknown' || this.get(type).status === 'Unknown') this.set(type, status, reason, message);
+  }
+
   get(type: MinterCheckType): MinterCheck {
     return this.#checks.get(type)!;
   }

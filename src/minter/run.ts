@@ -123,7 +123,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     ...shared,
     metrics,
     onUnauthorized: () => monitors.doubtApp(),
-    onKeyUnusable: () => monitors.hurry(),
+    onKeyUnusable: (verdict) => monitors.doubtKey(verdict),
   });
   const app = createApp({
     org: settings.org,

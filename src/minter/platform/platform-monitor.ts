@@ -1,3 +1,4 @@
+import type { MinterCheckReason } from '../../api/v1alpha1/minter-readiness.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { deadlineIn, type Deadline } from '../deadline.ts';
@@ -12,7 +13,7 @@ export interface PlatformMonitorDeps {
   org: string;
   appId: number;
   jwts: Pick<AppJwtSource, 'get' | 'drop'>;
-  platform: PlatformClient;
+  platform: Pick<PlatformClient, 'call'>;
   readiness: Readiness;
   clock: Clock;
   /** The permissions of every scope in the rules in force. */
@@ -22,7 +23,16 @@ export interface PlatformMonitorDeps {
 const checkMs = 6_000;
 const notSelectedMs = 10 * 60_000;
 
-export type AppVerdict = 'matches' | 'wrong' | 'unknown';
+/** Interval of look-ups of an installation that is in order, and of any other: an administrator may mend it. */
+const settledMs = 5 * 60_000;
+const openMs = 30_000;
+
+export interface AppAnswer {
+  verdict: 'matches' | 'wrong' | 'unknown';
+  message: string;
+  /** How long the platform wants to be left alone. Units: ms. */
+  pauseMs: number;
+}
 
 /**
  * Asks the platform which App the key belongs to: without this check, the key of another App imports cleanly, reports
@@ -31,24 +41,24 @@ export type AppVerdict = 'matches' | 'wrong' | 'unknown';
  */
 export async function askWhoWeAre(
   deps: Pick<PlatformMonitorDeps, 'appId' | 'jwts' | 'platform' | 'clock'>,
-): Promise<{ verdict: AppVerdict; message: string }> {
+): Promise<AppAnswer> {
   const deadline = deadlineIn(deps.clock, checkMs);
   try {
     let answer = await getApp(deps, deadline);
     // One refusal may be due to a clock jump or a lagging replica; two in a row with a fresh signature are conclusive.
     if (answer.status === 401) answer = await getApp(deps, deadline);
-    if (answer.status === 401) {
-      return { verdict: 'wrong', message: 'the platform does not accept the signature of this key for the App' };
-    }
+    const pauseMs = pauseOf(answer);
+    const found = (verdict: AppAnswer['verdict'], message: string): AppAnswer => ({ verdict, message, pauseMs });
+    if (answer.status === 401)
+      return found('wrong', 'the platform does not accept the signature of this key for the App');
     const id = (answer.data as { id?: unknown } | undefined)?.id;
-    if (answer.status !== 200 || typeof id !== 'number') {
-      return { verdict: 'unknown', message: `the platform answered ${answer.status}` };
-    }
-    if (id !== deps.appId) return { verdict: 'wrong', message: 'the key belongs to another App' };
-    return { verdict: 'matches', message: 'the platform knows this key as the key of the App' };
+    if (answer.status !== 200 || typeof id !== 'number')
+      return found('unknown', `the platform answered ${answer.status}`);
+    if (id !== deps.appId) return found('wrong', 'the key belongs to another App');
+    return found('matches', 'the platform knows this key as the key of the App');
   } catch (error) {
     if (error instanceof PlatformUnreachable || error instanceof KeyServiceFailure) {
-      return { verdict: 'unknown', message: errorText(error) };
+      return { verdict: 'unknown', message: errorText(error), pauseMs: 0 };
     }
     throw error;
   }
@@ -73,45 +83,51 @@ async function getApp(
   return answer;
 }
 
+const pauseOf = ({ retryAfterSeconds = 0 }: PlatformAnswer): number => retryAfterSeconds * 1_000;
+
 /**
  * Looks up the installation and reports what would make the minting of a token fail. The result does not block
- * readiness.
+ * readiness. Without an answer, the last one stays in force.
+ * Returns after how long to look again, in ms.
  */
-export async function checkInstallation(deps: PlatformMonitorDeps): Promise<void> {
+export async function checkInstallation(deps: PlatformMonitorDeps): Promise<number> {
   const { readiness, org, appId } = deps;
   const deadline = deadlineIn(deps.clock, checkMs);
+  const judge = (
+    status: 'True' | 'False' | 'Unknown',
+    reason: MinterCheckReason<'InstallationFound'>,
+    message: string,
+  ): void => readiness.judge('InstallationFound', { status, reason, message });
   try {
     const jwt = await deps.jwts.get(deadline);
     const answer = await deps.platform.call('get_installation', jwt.token, { org }, deadline);
     const view = viewOf(answer, org, appId);
-    if (view?.state === 'found') {
+    if (view === null) {
+      judge('Unknown', 'PlatformUnreachable', `the platform answered ${answer.status}`);
+      return Math.max(openMs, pauseOf(answer));
+    }
+    if (view.state === 'found') {
       readiness.setInstallationId(view.id);
       const missing = deps
         .wantedPermissions()
         .map((wanted) => uncovered(wanted, view.permissions))
         .find((m) => m !== null);
-      if (missing) {
-        readiness.set(
-          'InstallationFound',
-          'False',
-          'PermissionMissing',
-          `the installation lacks permission ${missing}`,
-        );
-      } else if (!recentlyNotSelected(readiness, deps.clock)) {
-        readiness.set('InstallationFound', 'True', 'Found', `the App is installed in ${org}`);
+      if (missing) judge('False', 'PermissionMissing', `the installation lacks permission ${missing}`);
+      else if (!recentlyNotSelected(readiness, deps.clock)) {
+        judge('True', 'Found', `the App is installed in ${org}`);
+        return settledMs;
       }
-    } else if (view?.state === 'suspended') {
-      readiness.set('InstallationFound', 'False', 'Suspended', `the installation in ${org} is suspended`);
-    } else if (view?.state === 'personal') {
-      readiness.set('InstallationFound', 'False', 'PersonalAccount', `${org} is a personal account`);
-    } else if (view) {
-      const message = `404 for ${org}: it is no organisation, or the App is not installed in it`;
-      readiness.set('InstallationFound', 'False', 'NotInstalled', view.state === 'absent' ? message : view.state);
+    } else if (view.state === 'suspended') {
+      judge('False', 'Suspended', `the installation in ${org} is suspended`);
+    } else if (view.state === 'personal') {
+      judge('False', 'PersonalAccount', `${org} is a personal account`);
     } else {
-      readiness.set('InstallationFound', 'Unknown', 'PlatformUnreachable', `the platform answered ${answer.status}`);
+      const message = `404 for ${org}: it is no organisation, or the App is not installed in it`;
+      judge('False', 'NotInstalled', view.state === 'absent' ? message : view.state);
     }
   } catch (error) {
     if (!(error instanceof PlatformUnreachable || error instanceof KeyServiceFailure)) throw error;
-    readiness.set('InstallationFound', 'Unknown', 'PlatformUnreachable', errorText(error));
+    judge('Unknown', 'PlatformUnreachable', errorText(error));
   }
+  return openMs;
 }

@@ -1,5 +1,4 @@
 import type { Clock } from '../../base/clock.ts';
-import { errorText } from '../../base/errors.ts';
 import type { MinterCheckReason } from '../../api/v1alpha1/minter-readiness.ts';
 import { deadlineIn } from '../deadline.ts';
 import { isUsableAlgorithm, KeyServiceFailure } from './key-service.ts';
@@ -64,8 +63,13 @@ export class KeyMonitor {
     this.#clock = clock;
   }
 
-  /** Null: the service could not be reached; the last verdict remains. */
-  async check(): Promise<KeyVerdict | null> {
+  /** Takes note of what a mint found about the key: the last probe does not count any more. */
+  learn(verdict: KeyVerdict): void {
+    this.#lastProbe = verdict;
+  }
+
+  /** `Unknown`: the service gave no answer, which says nothing about the key. */
+  async check(): Promise<KeyVerdict> {
     try {
       const { state, algorithm } = await this.#signer.describe(deadlineIn(this.#clock, checkMs));
       const verdict = judgeState(state, algorithm);
@@ -74,11 +78,11 @@ export class KeyMonitor {
       return verdict;
     } catch (error) {
       if (!(error instanceof KeyServiceFailure)) throw error;
-      return error.kind === 'permission_denied' ? this.#probe() : judgeFailure(error);
+      return error.kind === 'permission_denied' ? this.#probe() : (judgeFailure(error) ?? noAnswer(error));
     }
   }
 
-  async #probe(): Promise<KeyVerdict | null> {
+  async #probe(): Promise<KeyVerdict> {
     const due = this.#clock.monotonic() - this.#probedAt >= probeEveryMs;
     if (!due && this.#lastProbe?.status === 'True') return this.#lastProbe;
     this.#probedAt = this.#clock.monotonic();
@@ -89,9 +93,13 @@ export class KeyMonitor {
     } catch (error) {
       if (!(error instanceof KeyServiceFailure)) throw error;
       const verdict = judgeFailure(error);
-      if (verdict) this.#lastProbe = verdict;
-      else return { status: 'Unknown', reason: 'KeyServiceUnreachable', message: errorText(error) };
+      if (!verdict) return noAnswer(error);
+      this.#lastProbe = verdict;
     }
     return this.#lastProbe;
   }
+}
+
+function noAnswer({ message }: KeyServiceFailure): KeyVerdict {
+  return { status: 'Unknown', reason: 'KeyServiceUnreachable', message };
 }

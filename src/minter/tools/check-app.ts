@@ -34,8 +34,8 @@ export async function checkApp(values: SettingValues<typeof checkSettingTable>, 
   try {
     const signer = new KmsSigner({ service, version: values.kmsKeyVersion, clock });
     const key = await new KeyMonitor(signer, clock).check();
-    io.stdout(`key: ${key ? `${key.reason}: ${key.message}` : 'the key service cannot be reached'}\n`);
-    if (key?.status !== 'True') return 1;
+    io.stdout(`key: ${key.reason}: ${key.message}\n`);
+    if (key.status !== 'True') return 1;
     const jwts = new AppJwtSource({ appId, signer, reuseSeconds: 240, clock, logger });
     const userAgent = `svc-minter/${readBuildInfo(io.env).version}`;
     const platform = new PlatformClient({ apiBaseUrl: values.vcsApiBaseUrl, userAgent, clock });
