@@ -36,6 +36,9 @@ const platform: Case[] = [
   ),
   refuses('a URL without TLS', { vcs: { apiBaseURL: 'http://api.github.com' } }, /apiBaseURL starts with https:\/\//),
   refuses('a URL that ends with a slash', { vcs: { apiBaseURL: 'https://api.github.com/' } }, /does not end with \//),
+  ...['https://api.github.com?x=1', 'https://api.github.com#x', 'https://', 'https://a:b/api'].map((apiBaseURL) =>
+    refuses(`the URL ${apiBaseURL}`, { vcs: { apiBaseURL } }, /apiBaseURL.* a host, perhaps a port and a path/),
+  ),
   refuses('a URL with a quote', { vcs: { apiBaseURL: "https://a/'b" } }, /apiBaseURL.* should match/),
   ...['-acme', 'acme-', 'a/b', '..', 'a_b', 'x'.repeat(40)].map((org) =>
     refuses(`the organization ${org}`, { vcs: { org } }, /org.* (should match|may not be more)|Too long/),
@@ -148,6 +151,17 @@ const access: Case[] = [
   ),
   accepts('TLS with the default audience', { tls: { secretName: 'tls' } }),
   accepts('another issuer', { issuer: { url: 'https://issuer.example', jwksURI: 'https://issuer.example/keys' } }),
+  accepts('an issuer that ends with a slash', { issuer: { url: 'https://tenant.eu.auth0.com/' } }),
+  refuses(
+    'an issuer with a query',
+    { issuer: { url: 'https://issuer.example?a=b' } },
+    /url.* but no user, query or fragment/,
+  ),
+  refuses(
+    'a JWKS URI with a query',
+    { issuer: { jwksURI: 'https://issuer.example/keys?p=x' } },
+    /jwksURI.* but no user, query or fragment/,
+  ),
   refuses(
     'an issuer without TLS',
     { issuer: { url: 'http://issuer.example' } },

@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { appIdForm, parseAppId } from '../api/v1alpha1/app-id.ts';
+import { serviceUrlForm, serviceUrlPattern } from '../api/v1alpha1/service-url.ts';
 import type { LogLevel } from '../base/logger.ts';
 import type { Setting } from '../base/settings.ts';
 import { foldName, isKeyVersionName, isOrganizationName, isRepositoryName } from './names.ts';
@@ -35,7 +36,7 @@ export const minterSettingTable = {
   adminPort: integer({ default: '9090', help: 'port of /livez, /readyz and /metrics' }, 0, 65_535),
   tlsDir: absolutePath({ default: '', help: 'directory of tls.crt and tls.key for PORT; absent: plain HTTP' }),
   configsDir: absolutePath({ default: '/etc/minter', help: 'parent directory of the rule files' }),
-  vcsApiBaseUrl: url({ default: 'https://api.github.com', help: 'API root of the hosting platform' }),
+  vcsApiBaseUrl: baseUrl({ default: 'https://api.github.com', help: 'API root of the hosting platform' }),
   issuerUrl: url({ default: 'https://accounts.google.com', help: 'the one issuer of identity tokens' }),
   jwksUri: url({ default: 'https://www.googleapis.com/oauth2/v3/certs', help: "the issuer's keys; pinned" }),
   rateLimitPerMinute: integer({ default: '30', help: 'mints per caller, minute and pod' }, 1, 60_000),
@@ -81,6 +82,8 @@ export const checkSettingTable = {
   devKeyFile,
   allowDevKey,
 };
+
+const serviceUrl = new RegExp(serviceUrlPattern);
 
 interface Meaning {
   help: string;
@@ -178,15 +181,18 @@ function repositorySet(meaning: Meaning): Setting<ReadonlySet<string> | undefine
 }
 
 function url(meaning: Meaning): Setting<string> {
-  const plain = 'without user, query, fragment or trailing slash';
-  return must(meaning, isServiceUrl, `be an https URL (http only to loopback) ${plain}`);
+  return must(meaning, isServiceUrl, `be an https URL (http only to loopback) with ${serviceUrlForm}`);
+}
+
+/** A URL that paths are appended to. */
+function baseUrl(meaning: Meaning): Setting<string> {
+  const isBase = (text: string): boolean => isServiceUrl(text) && !text.endsWith('/');
+  return must(meaning, isBase, `be an https URL (http only to loopback) with ${serviceUrlForm}, nor a final slash`);
 }
 
 function isServiceUrl(text: string): boolean {
-  const parsed = URL.parse(text);
-  if (!parsed || parsed.username !== '' || parsed.password !== '') return false;
-  if (/[?#\s\\]/.test(text) || text.endsWith('/') || text.length > 256) return false;
-  return parsed.protocol === 'https:' || (parsed.protocol === 'http:' && isLoopbackHost(parsed.hostname));
+  const parsed = text.length <= 256 && serviceUrl.test(text) ? URL.parse(text) : null;
+  return parsed?.protocol === 'https:' || (parsed?.protocol === 'http:' && isLoopbackHost(parsed.hostname));
 }
 
 function isLoopbackHost(host: string): boolean {

@@ -1,3 +1,4 @@
+import { serviceUrlPattern } from '../api/v1alpha1/service-url.ts';
 import { readSettings } from '../base/settings.ts';
 import { minterSettings, type MinterSettings } from './settings.ts';
 import { minterSettingTable } from './setting-table.ts';
@@ -52,6 +53,34 @@ test('an enterprise API root and a loopback key service are accepted', () => {
   });
 });
 
+test('the issuer and the address of its keys are kept byte for byte, also with a slash at the end', () => {
+  const more = { ISSUER_URL: 'https://tenant.eu.auth0.com/', JWKS_URI: 'https://keys.example:8443/' };
+  expect(read({ ...env, ...more })).toMatchObject({ issuerUrl: more.ISSUER_URL, jwksUri: more.JWKS_URI });
+});
+
+test.each<[url: string, isTaken: boolean]>([
+  ['https://tenant.eu.auth0.com/', true],
+  ['https://git.example:8443/api/v3', true],
+  ['https://[2001:db8::1]:8443/keys', true],
+  ['https://issuer.example/keys?p=x', false],
+  ['https://issuer.example?p=x', false],
+  ['https://issuer.example#keys', false],
+  ['https://', false],
+  ['https:///keys', false],
+  ['https://issuer.example:x/keys', false],
+  ['https://issuer.example:123456/keys', false],
+  ['https://a b.example', false],
+  ['https://a%zz.example', false],
+  ['https://[issuer]/keys', false],
+  ['https://anna:s3cret@issuer.example', false],
+])('%s is taken by the pods and by the API server, or by none of them: %p', (url, isTaken) => {
+  const inPods = (): unknown => read({ ...env, ISSUER_URL: url, JWKS_URI: url });
+  if (isTaken) expect(inPods()).toMatchObject({ issuerUrl: url, jwksUri: url });
+  else expect(inPods).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }));
+  // The rule of the CRD, as RE2 reads it.
+  expect(new RegExp(serviceUrlPattern).test(url)).toBe(isTaken);
+});
+
 test.each<[field: string, value: string | undefined]>([
   ['VCS_ORG', undefined],
   ['VCS_ORG', 'acme/../x'],
@@ -82,6 +111,8 @@ test.each<[field: string, value: string | undefined]>([
   ['VCS_API_BASE_URL', 'http://127.0.0.1.evil.example'],
   ['VCS_API_BASE_URL', 'http://localhost.evil.example'],
   ['ISSUER_URL', 'accounts.google.com'],
+  ['ISSUER_URL', 'https://issuer.example/?tenant=x'],
+  ['JWKS_URI', 'https://issuer.example/keys?p=x'],
   ['JWKS_URI', 'http://169.254.169.254/certs'],
   ['PORT', '65536'],
   ['PORT', '-1'],

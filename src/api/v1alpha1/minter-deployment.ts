@@ -13,6 +13,7 @@ import {
   repositoryName,
   resources,
   scope,
+  serviceUrl,
   tolerations,
 } from './minter-fields.ts';
 
@@ -22,7 +23,7 @@ const printable = '^[!#-&(-\\[\\]-~]+$';
 const vcs = object(
   'The hosting platform and what of it this minter serves.',
   {
-    apiBaseURL: exactUrl('The API of the hosting platform, https and without a slash at the end.', printable, {
+    apiBaseURL: serviceUrl('The API of the hosting platform, https and without a slash at the end.', printable, {
       default: 'https://api.github.com',
     }),
     org: text('The organization in which the App is installed. Cannot be changed.', {
@@ -133,8 +134,8 @@ const defaultIssuer = { url: 'https://accounts.google.com', jwksURI: 'https://ww
 const issuer = object(
   'Who issues the identity tokens of the callers. Both addresses are pinned; nothing is discovered.',
   {
-    url: exactUrl('The issuer, byte for byte.', printable, { default: defaultIssuer.url }),
-    jwksURI: exactUrl('Where its keys are.', printable, { default: defaultIssuer.jwksURI }),
+    url: serviceUrl('The issuer, byte for byte.', printable, { default: defaultIssuer.url }),
+    jwksURI: serviceUrl('Where its keys are.', printable, { default: defaultIssuer.jwksURI }),
   },
   {
     default: defaultIssuer,

@@ -1,6 +1,7 @@
 import { choice, integer, intOrString, list, map, object, optional, rules, text } from '../schema/build.ts';
 import { labelSelector, noUserInfo, patterns } from '../schema/common.ts';
 import { repositoryCharacters, repositoryNameRule } from './repository-name.ts';
+import { serviceUrlForm, serviceUrlPattern } from './service-url.ts';
 
 /** Schemas of the parts of a MinterDeployment. */
 
@@ -29,8 +30,21 @@ export const keyVersion = (description: string) =>
     }),
   });
 
-export const exactUrl = (description: string, pattern: string, options: { default?: string } = {}) =>
-  text(description, { minLength: 1, maxLength: 256, pattern, ...options, ...rules(noUserInfo) });
+export const exactUrl = (description: string, pattern: string) =>
+  text(description, { minLength: 1, maxLength: 256, pattern, ...rules(noUserInfo) });
+
+/** The address of a service that the pods call, which they read with the same pattern. */
+export const serviceUrl = (description: string, pattern: string, options: { default: string }) =>
+  text(description, {
+    minLength: 1,
+    maxLength: 256,
+    pattern,
+    ...options,
+    ...rules(noUserInfo, {
+      rule: `self.matches(${JSON.stringify(serviceUrlPattern)})`,
+      message: `must be a URL with ${serviceUrlForm}`,
+    }),
+  });
 
 const notEmpty = rules({
   rule: '(has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)',
