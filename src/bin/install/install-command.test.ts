@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { kinds, minterDeployments } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
-import { FakeApiServer } from '../../testing/index.ts';
+import { FakeApiServer, StatusError } from '../../testing/index.ts';
 import { FakeKms, privatePem, testKey } from '../../testing/minter-world/index.ts';
 
 /** An installation is made whole, or is refused before it has changed anything. */
 
-const { clusterRoles, deployments, namespaces } = coreResources;
+const { clusterRoles, customResourceDefinitions, deployments, namespaces } = coreResources;
 const program = join(import.meta.dirname, '../svc.ts');
 
 let server: FakeApiServer;
@@ -44,6 +45,7 @@ function svc(
     let stderr = '';
     for (const name of ['stdout', 'stderr'] as const) if (unread.includes(name)) child[name].destroy();
     if (!unread.includes('stderr')) child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    child.stdout.resume();
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, stderr }));
   });
@@ -72,9 +74,10 @@ test('a time limit that is none is refused before anything is applied', async ()
   expect(server.requests).toEqual([]);
 });
 
-test('a private key is imported only where the rest of the settings and the kubeconfig are whole', async () => {
+/** The settings of a minter, with a private key to import. */
+function withKey(): Record<string, string> {
   writeFileSync(join(dir, 'app.pem'), privatePem(testKey('app')));
-  const whole = {
+  return {
     GITOPS_ORG: 'acme',
     GITOPS_REPO: 'gitops',
     VCS_PEM_PATH: join(dir, 'app.pem'),
@@ -82,6 +85,49 @@ test('a private key is imported only where the rest of the settings and the kube
     KMS_API_ENDPOINT: `localhost:${kms.port}`,
     MINTER_CALLERS: 'agent@p.iam.gserviceaccount.com',
   };
+}
+
+test.each<[string, RegExp, () => void]>([
+  [
+    'that refuses an object',
+    /ClusterRole.*not your business/,
+    () => {
+      const error = new StatusError(403, 'Forbidden', 'not your business');
+      server.script({ verb: 'apply', plural: 'clusterroles' }, { do: 'fail', error }, Infinity);
+    },
+  ],
+  ['that cannot be reached', /ECONNRESET/, () => server.script(() => true, { do: 'reset' }, Infinity)],
+])(
+  'a private key is not imported for an API server %s',
+  async (_what, said, arrange) => {
+    arrange();
+    expect(await svc(['install'], { env: withKey() })).toEqual({ code: 1, stderr: expect.stringMatching(said) });
+    expect([...kms.calls.keys()]).toEqual([]);
+  },
+  120_000,
+);
+
+test('an installation with a private key imports it, and the version that came of it signs', async () => {
+  kms.addVersion(testKey('other'), { state: 'DISABLED' });
+  for (const { resource } of kinds) {
+    server.addResource(resource);
+    server.put(customResourceDefinitions, {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${resource.plural}.${resource.group}` },
+      status: { conditions: [{ type: 'Established', status: 'True' }] },
+    });
+  }
+  const { code, stderr } = await svc(['install'], { env: withKey() });
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const [minter] = server.storage.list(minterDeployments);
+  const keyVersion = 'projects/p/locations/global/keyRings/r/cryptoKeys/app/cryptoKeyVersions/2';
+  expect(minter).toMatchObject({ spec: { kms: { keyVersion } } });
+  expect(kms.version(keyVersion).state).toBe('ENABLED');
+}, 120_000);
+
+test('a private key is imported only where the rest of the settings and the kubeconfig are whole', async () => {
+  const whole = withKey();
   for (const [env, said] of [
     [{ MINTER_CALLERS: '' }, 'MINTER_CALLERS'],
     [{ MINTER_CALLERS: 'me@acme.com' }, 'MINTER_CALLERS'],

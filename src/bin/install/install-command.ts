@@ -59,11 +59,10 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 
   const withMinter = asksForMinter(minterSettings);
   const timeoutMs = parseDuration(options.timeout, '--timeout');
-  // The import of a key cannot be undone, so every setting has been checked before.
-  const rendered = async (): Promise<KubeObject[]> =>
-    renderInstallation(installationInput(settings, withMinter ? await minter(minterSettings, dryRun, env) : undefined));
+  const rendered = async (mode: ImportRequest['dryRun']): Promise<KubeObject[]> =>
+    renderInstallation(installationInput(settings, withMinter ? await minter(minterSettings, mode, env) : undefined));
   if (dryRun === 'client') {
-    const manifest = await rendered();
+    const manifest = await rendered('client');
     process.stdout.write(
       manifest.map((object) => stringify(object, { lineWidth: 0, aliasDuplicateObjects: false })).join('---\n'),
     );
@@ -71,8 +70,11 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   }
   const { namespace } = settings;
   await onCluster(options, { userAgent: 'svc-install', namespace }, async (deps) => {
-    const wanted = await rendered();
-    const changes = await planInstallation(wanted, deps, { force: options.forceConflicts });
+    const planned = async (mode: ImportRequest['dryRun']): Promise<ObjectChange[]> =>
+      planInstallation(await rendered(mode), deps, { force: options.forceConflicts });
+    // The import of a key cannot be undone, so the API server is asked before whether it takes the installation.
+    if (withMinter && minterSettings.vcsPemPath !== '' && dryRun === 'none') await planned('client');
+    const changes = await planned(dryRun);
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
     for (const { object, live } of changes) if (live) say(leftAlone(object, live));
