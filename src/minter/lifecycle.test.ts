@@ -72,6 +72,18 @@ test('with only the permission to sign, a key that a mint found disabled is not 
   expect(await check('KeyEnabled')).toMatchObject({ status: 'False', reason: 'Disabled' });
 });
 
+test('a mint that may not sign makes the pod unready until it may, although the key version is ENABLED', async () => {
+  await start({ APP_JWT_REUSE_SECONDS: '0' });
+  await untilReady(minter!);
+  world.kms.faults = { status: { code: 7, message: 'denied', methods: ['AsymmetricSign'] } };
+  expect((await askToken(minter!, token())).status).toBe(503);
+  const checks = world.kms.count('GetCryptoKeyVersion');
+  await until('two more checks', () => world.kms.count('GetCryptoKeyVersion'), { good: (count) => count > checks + 1 });
+  expect(await check('KeyEnabled')).toMatchObject({ status: 'False', reason: 'PermissionDenied' });
+  world.kms.clearFaults();
+  await untilReady(minter!);
+});
+
 test('a key of another App is detected before the first mint, and no token is minted', async () => {
   world.kms.version(world.keyVersion).key = testKey('stranger');
   await start();

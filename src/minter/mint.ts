@@ -15,7 +15,7 @@ import { noTokenTrace, type TokenTrace } from './token-trace.ts';
 import { Refusal, type AnswerCode } from './refusal.ts';
 import type { Permissions } from './rules/permissions.ts';
 import type { AppJwt, AppJwtSource } from './sign/app-jwt.ts';
-import { judgeFailure, type KeyVerdict } from './sign/key-monitor.ts';
+import { judgeFailure } from './sign/key-monitor.ts';
 import { KeyServiceFailure } from './sign/key-service.ts';
 
 /** A request that the rules allow exactly as it is. */
@@ -41,8 +41,8 @@ export interface MinterDeps {
   logger: Logger;
   /** Called when the platform refuses our App JWT and the one that replaced it: the App has to be checked again. */
   onUnauthorized?: () => void;
-  /** Called when the key service says that the key cannot be used, and why. */
-  onKeyUnusable?: (verdict: KeyVerdict) => void;
+  /** Called when the key service says that the key cannot be used. */
+  onKeyUnusable?: () => void;
 }
 
 const revokeMs = 2_000;
@@ -216,7 +216,7 @@ class Session {
       const verdict = judgeFailure(error);
       if (verdict) {
         readiness.set('KeyEnabled', verdict.status, verdict.reason, verdict.message);
-        onKeyUnusable?.(verdict);
+        onKeyUnusable?.();
       }
       throw signerRefusal(error.kind, error);
     }

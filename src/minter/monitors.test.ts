@@ -62,7 +62,7 @@ async function start({ withNext = false } = {}): Promise<void> {
     readiness,
     clock,
     logger: silentLogger,
-    key: { check: () => Promise.resolve(scene.key), learn: () => {} },
+    key: { check: () => Promise.resolve(scene.key), doubt: () => {} },
     wantedPermissions: (): readonly Permissions[] => [new Map([['contents', 'write']])],
   });
   monitors.start();

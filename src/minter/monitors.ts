@@ -8,12 +8,12 @@ import {
   type PlatformMonitorDeps,
 } from './platform/platform-monitor.ts';
 import type { AppJwtSource } from './sign/app-jwt.ts';
-import type { KeyMonitor, KeyVerdict } from './sign/key-monitor.ts';
+import type { KeyMonitor } from './sign/key-monitor.ts';
 
 export interface MonitorsOptions extends PlatformMonitorDeps {
   clock: Clock;
   logger: Logger;
-  key: Pick<KeyMonitor, 'check' | 'learn'>;
+  key: Pick<KeyMonitor, 'check' | 'doubt'>;
   /** Signs with the next key version; used for checks, never to mint. */
   nextJwts: Pick<AppJwtSource, 'get' | 'drop'> | undefined;
 }
@@ -83,8 +83,8 @@ export class Monitors {
   }
 
   /** Checks the key again. Called when the key service told a mint that the key cannot be used. */
-  doubtKey(verdict: KeyVerdict): void {
-    this.#options.key.learn(verdict);
+  doubtKey(): void {
+    this.#options.key.doubt();
     this.hurry();
   }
 

@@ -123,7 +123,7 @@ export async function runMinterServer(settings: MinterSettings, deps: MinterServ
     ...shared,
     metrics,
     onUnauthorized: () => monitors.doubtApp(),
-    onKeyUnusable: (verdict) => monitors.doubtKey(verdict),
+    onKeyUnusable: () => monitors.doubtKey(),
   });
   const app = createApp({
     org: settings.org,

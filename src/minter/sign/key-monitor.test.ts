@@ -17,6 +17,7 @@ const away = new KeyServiceFailure('unavailable', 'key service answered unavaila
 class SignerOnly implements KeyService {
   failure: Error | undefined;
   signs = 0;
+  onSign = (): void => {};
 
   describeVersion(): Promise<never> {
     return Promise.reject(new KeyServiceFailure('permission_denied', 'no'));
@@ -28,6 +29,7 @@ class SignerOnly implements KeyService {
   }
   signDigest(name: string, digest: Uint8Array) {
     this.signs++;
+    this.onSign();
     expect(Buffer.from(digest)).toEqual(createHash('sha256').update(message).digest());
     return Promise.resolve({ name, signature, signatureCrc32c: crc32c(signature), verifiedDigestCrc32c: true });
   }
@@ -52,13 +54,17 @@ test('with the right to sign only, a key that works is probed once a minute', as
   expect(service.signs).toBe(2);
 });
 
-test('what a mint found about the key ends the last probe: the next check probes', async () => {
+test('after a mint found the key unusable, the next check probes, also if a probe was under way', async () => {
   expect(await check()).toBe('Enabled');
   service.failure = disabled;
-  monitor.learn({ status: 'False', reason: 'Disabled', message: 'no' });
+  monitor.doubt();
   expect(await check()).toBe('Disabled');
   service.failure = undefined;
-  expect(await check()).toBe('Enabled');
+  service.onSign = () => monitor.doubt();
+  expect([await check(), service.signs]).toEqual(['Enabled', 2]);
+  service.onSign = () => {};
+  expect([await check(), service.signs]).toEqual(['Enabled', 3]);
+  expect([await check(), service.signs]).toEqual(['Enabled', 3]);
 });
 
 test('an outage during a probe says nothing about the key', async () => {

@@ -50,22 +50,25 @@ export function judgeFailure(failure: KeyServiceFailure): KeyVerdict | null {
 /**
  * Checks the key version. If the minter only has the role of a signer, the service may refuse to describe a version.
  * Then the public key of the version and a probe signature (at most one a minute while it succeeds) give the same
- * result.
+ * result. After a mint could not use the key, a probe has to succeed in either case: an identity may see what it may not
+ * use.
  */
 export class KeyMonitor {
   readonly #signer: KmsSigner;
   readonly #clock: Clock;
+  /** When the last probe that succeeded was begun. Monotonic, ms. */
   #probedAt = Number.NEGATIVE_INFINITY;
-  #lastProbe: KeyVerdict | null = null;
+  /** Whether a signature failed after that. */
+  #doubted = false;
 
   constructor(signer: KmsSigner, clock: Clock) {
     this.#signer = signer;
     this.#clock = clock;
   }
 
-  /** Takes note of what a mint found about the key: the last probe does not count any more. */
-  learn(verdict: KeyVerdict): void {
-    this.#lastProbe = verdict;
+  /** A mint could not use the key: until a probe succeeds, neither an earlier one nor the state of the version counts. */
+  doubt(): void {
+    this.#doubted = true;
   }
 
   /** `Unknown`: the service gave no answer, which says nothing about the key. */
@@ -73,6 +76,7 @@ export class KeyMonitor {
     try {
       const { state, algorithm } = await this.#signer.describe(deadlineIn(this.#clock, checkMs));
       const verdict = judgeState(state, algorithm);
+      if (verdict.status === 'True' && this.#doubted) return await this.#probe();
       if (verdict.status === 'True') await this.#signer.publicKey(deadlineIn(this.#clock, checkMs));
       else this.#signer.forgetPublicKey();
       return verdict;
@@ -83,22 +87,24 @@ export class KeyMonitor {
   }
 
   async #probe(): Promise<KeyVerdict> {
-    const due = this.#clock.monotonic() - this.#probedAt >= probeEveryMs;
-    if (!due && this.#lastProbe?.status === 'True') return this.#lastProbe;
-    this.#probedAt = this.#clock.monotonic();
+    const now = this.#clock.monotonic();
+    if (!this.#doubted && now - this.#probedAt < probeEveryMs) return probed;
+    // Before the probe, because a mint may fail meanwhile.
+    this.#doubted = false;
     try {
       this.#signer.forgetPublicKey();
       await this.#signer.sign(probeMessage, deadlineIn(this.#clock, checkMs));
-      this.#lastProbe = { status: 'True', reason: 'Enabled', message: 'a probe signature was made' };
+      this.#probedAt = now;
+      return probed;
     } catch (error) {
       if (!(error instanceof KeyServiceFailure)) throw error;
-      const verdict = judgeFailure(error);
-      if (!verdict) return noAnswer(error);
-      this.#lastProbe = verdict;
+      this.#doubted = true;
+      return judgeFailure(error) ?? noAnswer(error);
     }
-    return this.#lastProbe;
   }
 }
+
+const probed: KeyVerdict = { status: 'True', reason: 'Enabled', message: 'a probe signature was made' };
 
 function noAnswer({ message }: KeyServiceFailure): KeyVerdict {
   return { status: 'Unknown', reason: 'KeyServiceUnreachable', message };
