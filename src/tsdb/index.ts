@@ -31,7 +31,7 @@ export {
   withExternalLabels,
 } from './labels.ts';
 export type { Labels } from './labels.ts';
-export { compileMatcher, compileMatchers } from './matcher.ts';
+export { compileMatcher, compileMatchers, compileSets } from './matcher.ts';
 export type { CompiledMatcher, Matcher, MatchType } from './matcher.ts';
 export { nodeFiles } from './disk/file-layer.ts';
 export type { FileLayer, ReadableFile, WritableFile } from './disk/file-layer.ts';

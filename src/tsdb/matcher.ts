@@ -63,6 +63,21 @@ export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]
   return matchers.map((matcher) => ('matches' in matcher ? matcher : compileMatcher(matcher)));
 }
 
+/**
+ * Compiles sets of matchers. Equal matchers become one object, so that each is compiled once, and evaluated once for each
+ * value, in however many sets it stands. Errors: as for `compileMatcher`.
+ */
+export function compileSets(sets: readonly (readonly Matcher[])[]): CompiledMatcher[][] {
+  const known = new Map<string, CompiledMatcher>();
+  const once = (matcher: Matcher): CompiledMatcher => {
+    const key = JSON.stringify([matcher.type, matcher.name, matcher.value]);
+    let own = known.get(key);
+    if (own === undefined) known.set(key, (own = compileMatcher(matcher)));
+    return own;
+  };
+  return sets.map((set) => [...new Set(set.map(once))]);
+}
+
 /** Most answers that a matcher caches. */
 const mostKnown = 100_000;
 

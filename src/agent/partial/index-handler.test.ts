@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { jest } from '@jest/globals';
+import { RE2JS } from 're2js';
 import { readFrames } from '../../base/wire/frames.ts';
 import { MemoryPool } from '../../base/memory-pool.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -76,6 +78,22 @@ test('a limit keeps the first elements in order; several selectors give the unio
   expect((await answered({ ...asked, sets: both })).texts).toHaveLength(20);
   const { series } = await answered({ ...asked, kind: 'series', label: null, sets: [[]], limit: 4 });
   expect([...series]).toEqual((await store.series([], asked.startMs, asked.endMs)).slice(0, 4));
+});
+
+test('a regular expression in several selectors is evaluated once for each value', async () => {
+  const evaluate = jest.spyOn(RE2JS.prototype, 'testExact');
+  try {
+    const pattern = { type: '=~', name: 'pod', value: 'p.*[0-9]' } as const;
+    const sets = Array.from({ length: 50 }, (_, i) => [
+      pattern,
+      { type: '!=', name: '__name__', value: `${i}` } as const,
+    ]);
+    expect((await answered({ ...asked, sets })).texts).toHaveLength(20);
+    // The empty text, when the request is checked, then the empty text and 20 values.
+    expect(evaluate.mock.calls.length).toBe(22);
+  } finally {
+    evaluate.mockRestore();
+  }
 });
 
 test('the answer to a request tells if a selected series carries another node’s name', async () => {

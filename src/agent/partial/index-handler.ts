@@ -4,7 +4,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
 import { decodeIndexRequest, encodeIndexAnswer, takeMemory, UnsupportedRequest } from '../../promql/index.ts';
 import type { IndexLists, IndexRequest } from '../../promql/index.ts';
-import { compileMatchers } from '../../tsdb/index.ts';
+import { compileSets } from '../../tsdb/index.ts';
 import type { ListOptions, Store } from '../../tsdb/index.ts';
 import { Admission, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refused } from './admission.ts';
@@ -43,7 +43,7 @@ export function createIndexHandler(deps: IndexDeps): FramedHandler {
     let request: IndexRequest;
     try {
       request = decodeIndexRequest(body);
-      for (const set of request.sets) compileMatchers(set);
+      compileSets(request.sets);
     } catch (error) {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
@@ -58,12 +58,13 @@ async function answer(
   limits: IndexLimits,
   { signal, part }: MemoryLease,
 ): Promise<FramedOutcome> {
-  const { kind, sets, startMs, endMs } = request;
+  const { kind, startMs, endMs } = request;
+  const sets = compileSets(request.sets);
   const foreign = { type: '!=', name: nodeLabel, value: node } as const;
   const strangers = sets.map((set) => [...set, foreign]);
   const partitionClean = (await store.series(strangers, startMs, endMs, { limit: 1, signal })).length === 0;
   const listed = part();
-  const lists = await listsOf(request, store, { signal, hold: (bytes) => takeMemory(listed, bytes) });
+  const lists = await listsOf({ ...request, sets }, store, { signal, hold: (bytes) => takeMemory(listed, bytes) });
   const frames = encodeIndexAnswer({ kind, node, partitionClean }, lists);
   const framed = await collectFrames(frames, Math.min(request.maxBytes, limits.maxBytes), signal, part());
   // From here on only the frames are needed, not the list.

@@ -1,7 +1,6 @@
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import { recutChunk } from '../chunk/index.ts';
-import { compileMatcher } from '../matcher.ts';
-import type { CompiledMatcher, Matcher } from '../matcher.ts';
+import { compileSets } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
 import { encodedChunkBytes } from './chunked-series.ts';
 import { FrameParts } from './frame-parts.ts';
@@ -148,14 +147,8 @@ function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: numbe
 
 /** The request with its matchers compiled; queries with equal matchers share them. */
 function compiled({ queries, accepted }: ReadRequest): ReadRequest {
-  const known = new Map<string, CompiledMatcher>();
-  const once = (matcher: Matcher): CompiledMatcher => {
-    const key = JSON.stringify([matcher.type, matcher.name, matcher.value]);
-    let own = known.get(key);
-    if (own === undefined) known.set(key, (own = compileMatcher(matcher)));
-    return own;
-  };
-  return { queries: queries.map((query) => ({ ...query, matchers: query.matchers.map(once) })), accepted };
+  const sets = compileSets(queries.map(({ matchers }) => matchers));
+  return { queries: queries.map((query, i) => ({ ...query, matchers: sets[i]! })), accepted };
 }
 
 async function sampledResponse(
