@@ -120,6 +120,7 @@ function readHandler(settings: AgentSettings, { data, metrics, clock, logger }: 
         exemplars: mapper.exemplars,
         families: () => mapper.table.families.values(),
         partition,
+        clock,
         logger,
       }),
       storeAdminRoute({ store, allowed: (req) => controllers.includes(peerName(req) ?? ''), logger }),

@@ -146,7 +146,7 @@ async function startAgent(
   const shares = routed([
     partialRoute({ handler: partial, metrics, logger: silentLogger }),
     indexRoute({ handler: createIndexHandler({ store, node, clock }), metrics, logger: silentLogger }),
-    ...detailsRoutes({ exemplars, families: () => families, partition, logger: silentLogger }),
+    ...detailsRoutes({ exemplars, families: () => families, partition, clock, logger: silentLogger }),
     { path: '/', serve },
   ]);
   const route = (req: IncomingMessage, res: ServerResponse): void => {
