@@ -7,9 +7,9 @@ import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { decodeReadResponse } from '../../testing/tsdb/sampled-response.ts';
-import { decodeXorChunk, encodeChunks, SampleBuffer } from '../chunk/index.ts';
+import { decodeXorChunk, encodeChunks, encodePoints, SampleBuffer } from '../chunk/index.ts';
 import { labelsFromObject, labelsToObject, openStore } from '../index.ts';
-import type { Matcher, Store } from '../index.ts';
+import type { Chunk, Matcher, Store } from '../index.ts';
 import { encodeSeriesFrame } from './chunked-series.ts';
 import {
   buildStreamedRead,
@@ -308,6 +308,37 @@ describe('the server', () => {
     await collect((await createRemoteReadHandler(slow, { partition })({ headers, body })).body);
     done = true;
     // The two passes take 400 ms, and a slice ten.
+    expect(rounds).toBeGreaterThan(10);
+  });
+
+  test.each([
+    ['streamed', responseType.streamedXorChunks, new Uint8Array(0)],
+    ['sampled', responseType.samples, snappyCompress(encodeReadResponse([[]]))],
+  ])('other work runs between series without a sample in the window: %s', async (_, accepted, empty) => {
+    const labels = labelsFromObject({ __name__: 'm' });
+    const chunks = encodePoints(
+      [0, 15_000].map((t) => ({ t: start + t, low: 0, high: 0 })),
+      120,
+    );
+    const slow = (): Chunk[] => {
+      const started = performance.now();
+      while (performance.now() - started < 0.01);
+      return chunks;
+    };
+    const many = { select: () => Array.from({ length: 20_000 }, () => ({ labels, chunks: slow })) };
+    const between = { startMs: start + 5_000, endMs: start + 5_000, matchers: [] };
+    const body = snappyCompress(encodeReadRequest({ queries: [between], accepted: [accepted] }));
+    let rounds = 0;
+    let done = false;
+    const count = (): void => {
+      rounds++;
+      if (!done) setImmediate(count);
+    };
+    setImmediate(count);
+    const response = await createRemoteReadHandler(many)({ headers: {}, body });
+    expect(await collect(response.body)).toEqual(Buffer.from(empty));
+    done = true;
+    // The series take 200 ms, and a slice ten.
     expect(rounds).toBeGreaterThan(10);
   });
 

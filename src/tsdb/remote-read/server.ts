@@ -164,12 +164,12 @@ async function sampledResponse(
     results.push(encoded);
     const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
     for (const found of store.select(matchers, query.startMs, query.endMs)) {
-      const series = encodeTimeSeries(found.labels, found.chunks(), query.startMs, query.endMs);
-      if (!series) continue;
-      left -= series.samples;
+      const chunks = found.chunks();
+      const series = encodeTimeSeries(found.labels, chunks, query.startMs, query.endMs);
+      left -= series?.samples ?? 0;
       if (left < 0) throw new OperatorError('ERR_QUERY_LIMIT', `exceeded sample limit (${maxSamples})`);
-      encoded.push(series.bytes);
-      if (pace.spend(seriesWork + 4 * series.samples)) await pace.turn();
+      if (series) encoded.push(series.bytes);
+      if (pace.spend(seriesWork + samplesIn(chunks) + 3 * (series?.samples ?? 0))) await pace.turn();
     }
     if (pace.spend(searchWork)) await pace.turn();
   }
@@ -191,11 +191,12 @@ async function* streamed(
     for (const [index, query] of queries.entries()) {
       const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
       for (const series of store.select(matchers, query.startMs, query.endMs)) {
-        addSeries(parts, series, query, index, maxFrameBytes);
-        if (!parts.isFull) continue;
-        yield parts.take();
-        await own.next();
-        signal?.throwIfAborted();
+        const work = addSeries(parts, series, query, index, maxFrameBytes);
+        if (parts.isFull) {
+          yield parts.take();
+          await own.next();
+          signal?.throwIfAborted();
+        } else if (pace.spend(work)) await pace.turn();
       }
       if (pace.spend(searchWork)) await pace.turn();
     }
@@ -206,16 +207,21 @@ async function* streamed(
   }
 }
 
-/** Adds one series: as one frame, or as several frames with the same labels when its chunks exceed the frame size. */
+/**
+ * Adds one series: as one frame, or as several frames with the same labels when its chunks exceed the frame size; none
+ * for a series without samples in the window. Returns the work, in samples.
+ */
 function addSeries(
   parts: FrameParts,
   series: SelectedSeries,
   query: ReadQuery,
   index: number,
   maxFrameBytes: number,
-): void {
-  const chunks = windowed(series.lentChunks?.() ?? series.chunks(), query);
-  if (chunks.length === 0) return;
+): number {
+  const found = series.lentChunks?.() ?? series.chunks();
+  const work = seriesWork + samplesIn(found);
+  const chunks = windowed(found, query);
+  if (chunks.length === 0) return work;
   const labels = lendLabels(series.labels);
   let frame: Chunk[] = [];
   let size = labels.length;
@@ -229,6 +235,11 @@ function addSeries(
     size += encodedChunkBytes(chunk);
   }
   parts.add(labels, frame, index);
+  return work;
+}
+
+function samplesIn(chunks: readonly Chunk[]): number {
+  return chunks.reduce((sum, { count }) => sum + count, 0);
 }
 
 /** Cuts chunks to a short window; keeps one sample when the client only asks for the list of series. */
