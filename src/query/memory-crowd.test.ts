@@ -1,5 +1,18 @@
 import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request } from 'node:https';
+import { json } from 'node:stream/consumers';
+import { nodeLabel } from '../api/labels.ts';
+import { encodeFrame } from '../base/wire/frames.ts';
+import { WireWriter } from '../base/wire/protobuf-wire.ts';
+import {
+  encodeIndexAnswer,
+  encodePartial,
+  engineVersion,
+  indexContentType,
+  partialContentType,
+  partialPath,
+} from '../promql/index.ts';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
 import { until } from '../testing/until.ts';
@@ -200,6 +213,45 @@ test('the lines of a federation count as memory of their query before they are m
     const refused = await ask();
     expect(refused.status).toBe(422);
     expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
+    expect(stage.server.runner.heldBytes).toBe(0);
+  } finally {
+    await stage.close();
+  }
+}, 60_000);
+
+test('the texts of an agent’s answer, and the labels that are made of them, are held within `queryMemory`', async () => {
+  const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
+  const node = 'node-1';
+  const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
+  const agent = { node, labelsOwned: [nodeLabel], minT: null, maxT: null, partitionClean: true, engineVersion };
+  /** More texts than there is memory for; neither the query's entries for them nor this agent's take all of it. */
+  const partialFrames = (planHash: string): Uint8Array[] => {
+    const [header] = encodePartial({ planHash, ...agent }, result, { waitMs: 0, evaluateMs: 0 });
+    const dictionary = new WireWriter().message(2, (m) => {
+      for (let i = 0; i < 24_000; i++) m.string(1, `text-${i}`);
+    });
+    return [header!, encodeFrame(dictionary.finish())];
+  };
+  const series = Array.from({ length: 12_000 }, (_, i) =>
+    labelsFromObject({ __name__: 'x', [nodeLabel]: node, pod: `pod-${String(i).padStart(5, '0')}` }),
+  );
+  const listFrames = encodeIndexAnswer({ kind: 'series', node, partitionClean: true }, { texts: [], series });
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    const { planHash } = (await json(req)) as { planHash: string };
+    const isPartial = req.url === partialPath;
+    res.writeHead(200, { 'content-type': isPartial ? partialContentType : indexContentType });
+    res.end(Buffer.concat(isPartial ? partialFrames(planHash) : [...listFrames]));
+  };
+  try {
+    stage.cluster.agents[0]!.misbehave = (req, res) => void answer(req, res);
+    const query = await stage.ask('/api/v1/query', { query: 'sum(x)', time: '1700000000' });
+    const list = await stage.ask('/api/v1/series', { 'match[]': 'x', start: '1700000000', end: '1700000001' });
+    for (const refused of [query, list]) {
+      expect([refused.status, refused.json.error]).toEqual([
+        422,
+        expect.stringMatching(/the query would hold \d+ bytes/),
+      ]);
+    }
     expect(stage.server.runner.heldBytes).toBe(0);
   } finally {
     await stage.close();

@@ -48,6 +48,11 @@ export class FrameCutter {
     this.#use = use;
   }
 
+  /** Bytes of the frame that has not arrived completely. */
+  get pendingBytes(): number {
+    return this.#size;
+  }
+
   /** Takes the next piece of the stream. Errors: also those of `use`. */
   push(part: Uint8Array): void {
     this.#parts.push(part);

@@ -1,5 +1,5 @@
 import type { WireReader } from '../../base/wire/protobuf-wire.ts';
-import { eachOf, oneContent } from '../partial/messages.ts';
+import { eachOf, listBytes, oneContent } from '../partial/messages.ts';
 import { compareStrings } from '../labels.ts';
 import type { Label, Labels } from '../types.ts';
 import { malformed } from './answer.ts';
@@ -7,6 +7,9 @@ import type { IndexHeader, IndexLists } from './answer.ts';
 import { readHeader, readTrailer } from './index.pb.ts';
 import type { IndexKind } from './request.ts';
 import { PooledSeries, type SeriesPool } from './series-pool.ts';
+
+/** Size of a listed text, and of one of the dictionary, without their characters. Units: bytes. */
+const [textBytes, entryBytes] = [32, 96];
 
 /** What the query server expects of an agent's answer about its labels or series. */
 export interface ExpectedIndex {
@@ -19,6 +22,8 @@ export interface ExpectedIndex {
   readonly onHeader: (header: IndexHeader) => void;
   /** Checks the labels of each series; throws to refuse it. */
   readonly onSeries: (labels: Labels) => void;
+  /** Called before memory is taken for a text, beside the bytes of its message; throws to refuse it. Units: bytes. */
+  readonly hold?: (bytes: number) => void;
 }
 
 /**
@@ -30,6 +35,7 @@ export interface ExpectedIndex {
 export class IndexDecoder {
   readonly #expected: ExpectedIndex;
   readonly #dictionary: string[] = [];
+  readonly #known = new Set<string>();
   readonly #texts: string[] = [];
   /** The places of the series in the pool. */
   readonly #series: number[] = [];
@@ -45,9 +51,10 @@ export class IndexDecoder {
     const { field, content } = oneContent(message, malformed);
     if (field === 1) this.#addHeader(content);
     else if (this.#header === undefined) throw malformed('the header does not come first');
-    else if (field === 2) eachOf(content, () => this.#dictionary.push(content.string()));
-    else if (field === 3) eachOf(content, () => this.#addSeries(content.message()));
-    else if (field === 4) eachOf(content, () => this.#addText(content.string()));
+    // A dictionary may be long: writers count only the bytes of the series that use it.
+    else if (field === 2) eachOf(content, Infinity, malformed, () => this.#addEntry(content.string()));
+    else if (field === 3) eachOf(content, listBytes, malformed, () => this.#addSeries(content.message()));
+    else if (field === 4) eachOf(content, listBytes, malformed, () => this.#addText(content.string()));
     else if (field === 5) this.#stated = readTrailer(content).count ?? -1;
     // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
     // another version number.
@@ -72,10 +79,19 @@ export class IndexDecoder {
     onHeader(this.#header);
   }
 
+  #addEntry(text: string): void {
+    if (text === '') throw malformed('empty text in the dictionary');
+    if (this.#known.has(text)) throw malformed('text that the dictionary has already');
+    this.#expected.hold?.(entryBytes);
+    this.#known.add(text);
+    this.#dictionary.push(text);
+  }
+
   #addText(text: string): void {
     if (this.#expected.kind === 'series') throw malformed('text among series');
     const before = this.#texts.at(-1) ?? '';
     if (compareStrings(before, text) >= 0) throw malformed('texts are not in order');
+    this.#expected.hold?.(textBytes);
     this.#texts.push(text);
     this.#count(this.#texts.length);
   }

@@ -89,7 +89,7 @@ test.each<[string, IndexKind, IndexLists, string]>([
     },
     'labels are not in order',
   ],
-  ['an empty value', 'series', { texts: [], series: [[['a', '']]] }, 'label without a name or a value'],
+  ['an empty value', 'series', { texts: [], series: [[['a', '']]] }, 'empty text in the dictionary'],
 ])('refuses %s', async (_, kind, lists, reason) => {
   const messages = await messagesOf(encodeIndexAnswer(header(kind), lists));
   expect(() => decoded(messages, kind)).toThrow(reason);
@@ -101,6 +101,44 @@ test('references to strings that are not in the dictionary, and half a label, ar
   const message = (refs: Uint8Array): Uint8Array => new WireWriter().message(3, (m) => void m.bytes(1, refs)).finish();
   expect(() => decoded([first!, message(row(0, 1))], 'series')).toThrow('label without a name or a value');
   expect(() => decoded([first!, message(row(0))], 'series')).toThrow('label without a name or a value');
+});
+
+test('a text that the dictionary has already, and a list that goes on without end, are refused', async () => {
+  const [first] = await messagesOf(encodeIndexAnswer(header('series'), { texts: [], series: [] }));
+  const message = (field: number, count: number, element: (m: WireWriter) => void): Uint8Array =>
+    new WireWriter()
+      .message(field, (m) => {
+        for (let i = 0; i < count; i++) element(m);
+      })
+      .finish();
+  const text = message(2, 1, (m) => m.string(1, 'a'));
+  expect(() => decoded([first!, text, text], 'series')).toThrow('text that the dictionary has already');
+  const endless = message(3, 600_000, (m) => m.uint(2, 1));
+  expect(() => decoded([first!, endless], 'series')).toThrow('list that goes on after 1048576 bytes');
+});
+
+test('texts, and pairs of a name and a value, take memory before they are kept', async () => {
+  const heldBy = async (kind: IndexKind, lists: IndexLists): Promise<number[]> => {
+    const held = { texts: 0, pairs: 0 };
+    const decoder = new IndexDecoder({
+      kind,
+      limit: 0,
+      pool: new SeriesPool((bytes) => (held.pairs += bytes)),
+      onHeader: () => {},
+      onSeries: () => {},
+      hold: (bytes) => (held.texts += bytes),
+    });
+    for (const message of await messagesOf(encodeIndexAnswer(header(kind), lists))) decoder.add(message);
+    return [held.texts, held.pairs];
+  };
+  const [oneText] = await heldBy('names', { texts: ['a'], series: [] });
+  expect(oneText).toBeGreaterThan(0);
+  expect(await heldBy('names', { texts: ['a', 'b'], series: [] })).toEqual([2 * oneText!, 0]);
+  const one: Labels = [['a', '1']];
+  const [entries, pair] = await heldBy('series', { texts: [], series: [one] });
+  expect(pair).toBeGreaterThan(0);
+  const two: Labels = [...one, ['b', '1']];
+  expect(await heldBy('series', { texts: [], series: [one, two] })).toEqual([(entries! / 2) * 3, 2 * pair!]);
 });
 
 test('arbitrary bytes and answers with changed bytes are either refused or decoded', async () => {

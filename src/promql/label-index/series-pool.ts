@@ -9,24 +9,40 @@ export interface LabelList extends Iterable<Labels> {
 /** Length of a chunk of memory, in 32-bit numbers; a longer set gets a chunk of its own. */
 const chunkLength = 2 ** 18;
 
+/** Size of a name's table of values, and of a pair. Units: bytes. */
+const [tableBytes, pairBytes] = [200, 128];
+
 /**
  * The label sets of all answers to one request. Each pair of name and value is one object, however many series have it,
  * and a set consists of the numbers of its pairs: four bytes a label, where a list of objects takes three times as
  * much.
  */
 export class SeriesPool {
+  readonly #hold: (bytes: number) => void;
   readonly #numbers = new Map<string, Map<string, number>>();
   readonly #pairs: Label[] = [];
   /** Sets one after the other, each preceded by its length; none crosses the end of a chunk. */
   readonly #chunks: Uint32Array[] = [];
   #used = chunkLength;
 
+  /**
+   * `hold` is called before the pool takes memory for a pair, which it keeps; throws to refuse. Default: nothing is
+   * counted.
+   */
+  constructor(hold: (bytes: number) => void = () => {}) {
+    this.#hold = hold;
+  }
+
   /** The number of a pair. */
   pair(name: string, value: string): number {
     let values = this.#numbers.get(name);
-    if (values === undefined) this.#numbers.set(name, (values = new Map()));
+    if (values === undefined) {
+      this.#hold(tableBytes);
+      this.#numbers.set(name, (values = new Map()));
+    }
     let number = values.get(value);
     if (number === undefined) {
+      this.#hold(pairBytes);
       number = this.#pairs.push([name, value]) - 1;
       values.set(value, number);
     }

@@ -9,10 +9,22 @@ import type { PartialHeader, PartialStats } from './answer.ts';
 import { DictionaryReader } from './dictionary.ts';
 import { DistinctLabels } from './distinct-labels.ts';
 import { LabelPool } from './label-pool.ts';
-import { eachOf, oneContent } from './messages.ts';
+import { eachOf, listBytes, oneContent } from './messages.ts';
 import { counts, malformed, readDoubles } from './numbers.ts';
 import * as messages from './partial.pb.ts';
-import { readColumn, readGroup } from './rows.ts';
+import { type Hold, readColumn, readGroup } from './rows.ts';
+
+/** Most bytes of a header. */
+const headerBytes = 64 * 1024;
+/**
+ * As `listBytes`, of a dictionary: writers count the characters of its texts, of which each may take up to three bytes,
+ * and each text a few more.
+ */
+const dictionaryBytes = 4 * 1024 * 1024;
+/** Most bytes of a trailer's annotations and warnings. */
+const notesBytes = 4 * 1024 * 1024;
+/** Size of an annotation. Units: bytes. */
+const noteBytes = 256;
 
 /** The query server's expectations of an answer. */
 export interface ExpectedPartial {
@@ -29,8 +41,11 @@ export interface ExpectedPartial {
   readonly onHeader: (header: PartialHeader) => void;
   /** Checks the labels of each column; throws to refuse it. */
   readonly onColumn: (column: Column) => void;
-  /** Called for each group with its count of numbers over all steps; throws to refuse the group. */
-  readonly onGroup?: (numbers: number) => void;
+  /**
+   * Called before memory is taken: for groups, or for columns and the answer's other parts; throws to refuse. Units:
+   * bytes.
+   */
+  readonly hold?: (bytes: number, rows: 'columns' | 'groups') => void;
 }
 
 /**
@@ -41,6 +56,7 @@ export interface ExpectedPartial {
  */
 export class PartialDecoder {
   readonly #expected: ExpectedPartial;
+  readonly #hold: { readonly columns: Hold; readonly groups: Hold };
   readonly #dictionary: DictionaryReader;
   readonly #columns: Column[] = [];
   readonly #groups: GroupRow[] = [];
@@ -53,7 +69,9 @@ export class PartialDecoder {
 
   constructor(expected: ExpectedPartial) {
     this.#expected = expected;
-    this.#dictionary = new DictionaryReader(expected.pool ?? new LabelPool());
+    const { hold = (): void => {}, pool = new LabelPool() } = expected;
+    this.#hold = { columns: (bytes) => hold(bytes, 'columns'), groups: (bytes) => hold(bytes, 'groups') };
+    this.#dictionary = new DictionaryReader(pool, this.#hold.columns);
   }
 
   add(message: Uint8Array): void {
@@ -61,10 +79,10 @@ export class PartialDecoder {
     const { field, content } = oneContent(message, malformed);
     if (field === 1) this.#addHeader(content);
     else if (this.#header === undefined) throw malformed('the header does not come first');
-    else if (field === 2) eachOf(content, () => this.#dictionary.add(content.string()));
-    else if (field === 3) eachOf(content, () => this.#addColumn(content.message()));
-    else if (field === 4) eachOf(content, () => this.#addGroup(content.message()));
-    else if (field === 5) this.#trailer = trailerOf(messages.readTrailer(content), this.#expected.steps);
+    else if (field === 2) this.#list(content, dictionaryBytes, () => this.#dictionary.add(content.string()));
+    else if (field === 3) this.#list(content, listBytes, () => this.#addColumn(content.message()));
+    else if (field === 4) this.#list(content, listBytes, () => this.#addGroup(content.message()));
+    else if (field === 5) this.#addTrailer(content);
     // An unknown field comes from a later, compatible version and can be ignored: an incompatible one would have
     // another version number.
   }
@@ -81,8 +99,13 @@ export class PartialDecoder {
     return { header: this.#header, result: { columns, groups, ...rest }, stats };
   }
 
+  #list(content: WireReader, most: number, read: () => void): void {
+    eachOf(content, most, malformed, read);
+  }
+
   #addHeader(reader: WireReader): void {
     if (this.#header !== undefined) throw malformed('two headers');
+    if (reader.end - reader.pos > headerBytes) throw malformed(`header of more than ${headerBytes} bytes`);
     this.#header = messages.readHeader(reader);
     this.#expected.onHeader(this.#header);
   }
@@ -91,7 +114,7 @@ export class PartialDecoder {
     const { fragment, steps, onColumn } = this.#expected;
     const hasColumns = fragment.kind !== 'agg' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
     if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
-    const column = readColumn(reader, this.#dictionary, steps);
+    const column = readColumn(reader, this.#dictionary, steps, this.#hold.columns);
     onColumn(column);
     // A vector may have several series with the same labels only while their names are still to be removed.
     if (!this.#series[column.dropName ? 1 : 0].add(column.labels)) throw twice();
@@ -102,12 +125,19 @@ export class PartialDecoder {
   #addGroup(reader: WireReader): void {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
-    const group = readGroup(reader, this.#dictionary, fragment, steps);
-    this.#expected.onGroup?.(group.present.length * columnsOf(group));
+    const group = readGroup(reader, this.#dictionary, fragment, steps, this.#hold.groups);
     if (this.#met.has(group.labels)) throw twice();
     this.#met.add(group.labels);
     this.#groups.push(group);
     this.#checkCount();
+  }
+
+  #addTrailer(reader: WireReader): void {
+    const { steps } = this.#expected;
+    const most = notesBytes + 16 * steps;
+    if (reader.end - reader.pos > most) throw malformed(`trailer of more than ${most} bytes`);
+    this.#hold.columns(noteBytes * fieldsOf(reader.bytes, reader.pos, reader.end));
+    this.#trailer = trailerOf(messages.readTrailer(reader), steps);
   }
 
   #checkCount(): void {
@@ -134,7 +164,13 @@ function trailerOf({ waitMs, evaluateMs, queryable, read, ...found }: messages.T
   };
 }
 
-/** The number of columns of numbers in a group. */
-function columnsOf({ best, sums, holders }: GroupRow): number {
-  return 1 + (best === null ? 0 : 1) + (sums === null ? 0 : sums.special === null ? 2 : 5) + 2 * holders.length;
+/** The number of fields with bytes in a message. */
+function fieldsOf(bytes: Uint8Array, start: number, end: number): number {
+  let count = 0;
+  for (const reader = new WireReader(bytes, start, end); !reader.done;) {
+    const wireType = reader.key() & 7;
+    if (wireType === 2) count++;
+    reader.skip(wireType);
+  }
+  return count;
 }

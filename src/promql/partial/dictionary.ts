@@ -49,23 +49,36 @@ export class DictionaryWriter {
   }
 }
 
+/** Size of an answer's entry for a text, which the pool stores. Units: bytes. */
+const entryBytes = 48;
+
 /** The receiving side: turns rows of numbers into labels. */
 export class DictionaryReader {
   readonly #pool: LabelPool;
+  readonly #hold: (bytes: number) => void;
   /** The pool's number of each text. */
   readonly #numbers: number[] = [];
+  readonly #known = new Set<number>();
   /** The row being read, and the previous row of a series, as the pool's numbers. */
   #row: number[] = [];
   #before: number[] = [];
   #labels: Labels = [];
   #last: Pooled | undefined;
 
-  constructor(pool: LabelPool) {
+  /** `hold` is called before memory is taken; throws to refuse. */
+  constructor(pool: LabelPool, hold: (bytes: number) => void) {
     this.#pool = pool;
+    this.#hold = hold;
   }
 
+  /** Adds a text. Errors: ERR_INPUT_INVALID for an empty text, and for one that was added before. */
   add(text: string): void {
-    this.#numbers.push(this.#pool.number(text));
+    if (text === '') throw malformed('empty text in the dictionary');
+    this.#hold(entryBytes);
+    const number = this.#pool.number(text);
+    if (this.#known.has(number)) throw malformed('text that the dictionary has already');
+    this.#known.add(number);
+    this.#numbers.push(number);
   }
 
   /**
@@ -108,6 +121,8 @@ export class DictionaryReader {
       }
       const number = numbers[ref];
       if (number === undefined) throw malformed('label that the dictionary does not have');
+      // The names of a row are different texts.
+      if (count === 2 * numbers.length) throw malformed('more labels than texts');
       row[count++] = number;
     }
     if (count % 2 !== 0) throw malformed('label numbers are cut off');

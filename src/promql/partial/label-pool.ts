@@ -10,12 +10,16 @@ export interface Pooled {
   readonly place: number;
 }
 
+/** Size of a text without its characters, of a name's table of values, and of a pair. Units: bytes. */
+const [textBytes, tableBytes, pairBytes] = [96, 200, 96];
+
 /**
  * The texts and label sets of all agents' answers to one fragment (the part of a query that agents compute). Agents
  * send the same groups: with a pool the labels of a group are one object, however many agents send them, so that they
  * are validated once and found by identity when rows are joined.
  */
 export class LabelPool {
+  readonly #hold: (bytes: number) => void;
   readonly #numbers = new Map<string, number>();
   readonly #texts: string[] = [];
   readonly #byKey = new Map<string, Pooled>();
@@ -24,10 +28,19 @@ export class LabelPool {
   /** One object for each pair of a name and a value, by their numbers. */
   readonly #pairs = new Map<number, Map<number, Label>>();
 
+  /**
+   * `hold` is called before the pool takes memory for texts and pairs, which it keeps; throws to refuse. Default: nothing
+   * is counted.
+   */
+  constructor(hold: (bytes: number) => void = () => {}) {
+    this.#hold = hold;
+  }
+
   /** The number of a text: the same for the same text. */
   number(text: string): number {
     let number = this.#numbers.get(text);
     if (number === undefined) {
+      this.#hold(textBytes + text.length);
       number = this.#texts.length;
       this.#numbers.set(text, number);
       this.#texts.push(text);
@@ -95,9 +108,13 @@ export class LabelPool {
 
   #label(nameNumber: number, valueNumber: number): Label {
     let values = this.#pairs.get(nameNumber);
-    if (values === undefined) this.#pairs.set(nameNumber, (values = new Map()));
+    if (values === undefined) {
+      this.#hold(tableBytes);
+      this.#pairs.set(nameNumber, (values = new Map()));
+    }
     let label = values.get(valueNumber);
     if (label === undefined) {
+      this.#hold(pairBytes);
       label = [this.#texts[nameNumber]!, this.#texts[valueNumber]!];
       if (label[0] === '' || label[1] === '') throw malformed('label without a name or a value');
       values.set(valueNumber, label);

@@ -1,5 +1,6 @@
 import { encodeFrame, readFrames } from '../../base/wire/frames.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { exactText } from '../../testing/promql/exact-text.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
@@ -8,6 +9,7 @@ import { SplitNodes } from '../../testing/promql/split-nodes.ts';
 import { Engine, engineVersion, type FragmentResult, type PartialHeader, type SampleCounts } from '../index.ts';
 import { PartialDecoder } from './decode.ts';
 import { encodePartial } from './encode.ts';
+import { LabelPool } from './label-pool.ts';
 import { decodePartialRequest, encodePartialRequest, planHash, UnsupportedRequest } from './request.ts';
 
 const features = { experimentalFunctions: true, fillModifiers: true, extendedRangeSelectors: true };
@@ -169,6 +171,138 @@ test.each([
   await expect(answer({ queryable, read })).rejects.toThrow(reason);
   await expect(answer({ queryable: read, read: queryable })).rejects.toThrow(reason);
   expect(await answer({ queryable: read, read })).toEqual({ ...nothing, samples: { queryable: read, read } });
+});
+
+describe('an answer that no agent writes', () => {
+  const nothing = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
+  const series = { kind: 'series', expr: 'x', op: null, grouping: [], without: false, param: null } as const;
+  const sum = { ...series, kind: 'agg', op: 'sum' } as const;
+
+  /** Why the messages after a header are refused when at most `limit` bytes are held. */
+  async function refusal(
+    messages: readonly WireWriter[],
+    { fragment = series as Fragment, steps = 1_000, limit = Infinity } = {},
+  ): Promise<string> {
+    let held = 0;
+    const hold = (bytes: number): void => {
+      held += bytes;
+      if (held > limit) throw new Error('out of memory');
+    };
+    const checks = { onHeader: () => {}, onColumn: () => {}, hold };
+    const decoder = new PartialDecoder({ fragment, steps, maxSeries: 1e6, ...checks });
+    try {
+      decoder.add((await collect([...encodePartial(headerOf(''), nothing, stats)]))[0]!);
+      for (const message of messages) decoder.add(message.finish());
+    } catch (error) {
+      return (error as Error).message.replace('partial answer: ', '');
+    }
+    return 'none';
+  }
+
+  const message = (field: number, count: number, element: (m: WireWriter, i: number) => void): WireWriter =>
+    new WireWriter().message(field, (m) => {
+      for (let i = 0; i < count; i++) element(m, i);
+    });
+  const dictionary = (...texts: string[]): WireWriter => message(2, texts.length, (m, i) => m.string(1, texts[i]!));
+  const texts = (count: number): WireWriter => message(2, count, (m, i) => m.string(1, `text-${i}`.padEnd(100)));
+  const labels = (m: WireWriter, ...numbers: number[]): WireWriter => m.bytes(1, Uint8Array.from(numbers));
+  /** A series that is 0 at every step. */
+  const zeros = (m: WireWriter): WireWriter => m.bytes(3, Uint8Array.of(1)).bytes(4, Uint8Array.of(0));
+  const none = new Uint8Array(0);
+
+  test.each<[string, WireWriter[], string]>([
+    ['an empty text', [dictionary('')], 'empty text in the dictionary'],
+    ['a text twice', [dictionary('a', 'b', 'a')], 'text that the dictionary has already'],
+    ['a text again', [dictionary('a'), dictionary('a')], 'text that the dictionary has already'],
+    ['a long dictionary', [texts(45_000)], 'list that goes on after 4194304 bytes'],
+    [
+      'more labels than texts',
+      [dictionary('a', 'b'), message(3, 1, (m) => m.message(1, (row) => labels(row, 0, 1, 0, 1, 0, 1)))],
+      'more labels than texts',
+    ],
+    ['a long list of series', [message(3, 600_000, (m) => m.uint(2, 1))], 'list that goes on after 1048576 bytes'],
+    ['a long list of groups', [message(4, 600_000, (m) => m.uint(2, 1))], 'list that goes on after 1048576 bytes'],
+    [
+      'more histograms than steps',
+      [
+        message(3, 1, (m) =>
+          m.message(1, (row) => {
+            for (let i = 0; i <= 1_000; i++) row.bytes(5, none);
+          }),
+        ),
+      ],
+      'series has more histograms than steps',
+    ],
+    ['a long trailer', [message(5, 3_000_000, (m) => m.bytes(4, none))], 'trailer of more than 4210304 bytes'],
+  ])('is refused: %s', async (_, messages, reason) => {
+    expect(await refusal(messages)).toBe(reason);
+  });
+
+  test('is refused: a long header', () => {
+    const onHeader = (): void => {};
+    const decoder = new PartialDecoder({ fragment: series, steps: 1, maxSeries: 1, onHeader, onColumn: () => {} });
+    const header = message(1, 40_000, (m) => m.bytes(3, none)).finish();
+    expect(() => decoder.add(header)).toThrow('partial answer: header of more than 65536 bytes');
+  });
+
+  test.each<[string, WireWriter[], Parameters<typeof refusal>[1]]>([
+    ['texts', [texts(2_000)], { limit: 50_000 }],
+    ['a series', [message(3, 1, (m) => m.message(1, zeros))], { steps: 100_000, limit: 500_000 }],
+    [
+      'histograms',
+      [
+        message(3, 1, (m) =>
+          m.message(1, (row) => {
+            for (let i = 0; i < 1_000; i++) row.bytes(5, none);
+          }),
+        ),
+      ],
+      { limit: 200_000 },
+    ],
+    [
+      'a group',
+      [message(4, 1, (m) => m.message(1, (row) => [3, 7, 8].forEach((field) => row.bytes(field, Uint8Array.of(0)))))],
+      { fragment: sum, steps: 1e12, limit: 1e12 },
+    ],
+    [
+      'series with histograms of a group',
+      [
+        message(4, 1, (m) =>
+          m.message(1, (row) => {
+            for (let i = 0; i < 100; i++) row.message(6, zeros);
+          }),
+        ),
+      ],
+      { fragment: sum, steps: 100_000, limit: 50_000_000 },
+    ],
+    [
+      'remainders of sums',
+      [
+        message(4, 1, (m) =>
+          m.message(1, (row) => {
+            for (let i = 0; i < 1_000; i++) row.message(9, (rest) => rest.bytes(9, none));
+          }),
+        ),
+      ],
+      { fragment: sum, limit: 50 },
+    ],
+    ['annotations', [message(5, 1_000, (m) => m.bytes(3, none))], { limit: 100_000 }],
+  ])('takes its memory before it is read: %s', async (_, messages, options) => {
+    expect(await refusal(messages, options)).toBe('out of memory');
+  });
+});
+
+test('a pool takes memory for each text, name and pair once', () => {
+  let held = 0;
+  const pool = new LabelPool((bytes) => (held += bytes));
+  const row = ['name', 'value'].map((text) => pool.number(text));
+  const texts = held;
+  expect(texts).toBeGreaterThan(9);
+  const { labels } = pool.pooled(row, 2, undefined);
+  const both = held;
+  expect(both).toBeGreaterThan(texts);
+  expect([pool.number('name'), pool.labelsOf(row, 2, [], [])]).toEqual([0, labels]);
+  expect(held).toBe(both);
 });
 
 describe('a request', () => {

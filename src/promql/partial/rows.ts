@@ -37,7 +37,16 @@ function floatMask(kinds: Uint8Array, mixed: boolean): Mask {
   return maskOf(mixed ? kinds.map((kind) => (kind === isHistogram ? 0 : kind)) : kinds);
 }
 
-export function readColumn(reader: WireReader, dictionary: DictionaryReader, steps: number): Column {
+/** Size of a row without its steps: its objects, and each of its labels. Units: bytes. */
+const [rowBytes, labelBytes] = [224, 16];
+/** Size of a histogram, beside twice the bytes of its message, and of a remainder, likewise. Units: bytes. */
+const [histogramBytes, remainderBytes] = [256, 96];
+
+/** Called before memory is taken for what is read. Throws to refuse. Units: bytes. */
+export type Hold = (bytes: number) => void;
+
+/** Reads a series. Errors: ERR_INPUT_INVALID; those of `hold`. */
+export function readColumn(reader: WireReader, dictionary: DictionaryReader, steps: number, hold: Hold): Column {
   let labels: Labels = [];
   let dropName = false;
   let kinds: Uint8Array | undefined;
@@ -53,13 +62,18 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
     } else if (key === 34) {
       start = reader.span();
       end = reader.pos;
-    } else if (key === 42) found.push(readHistogram(reader.message()));
-    else reader.skip(key & 7);
+    } else if (key === 42) {
+      const message = reader.message();
+      if (found.length === steps) throw malformed('series has more histograms than steps');
+      hold(histogramBytes + 2 * (message.end - message.pos));
+      found.push(readHistogram(message));
+    } else reader.skip(key & 7);
   }
   if (kinds === undefined || start < 0) throw malformed('series without its steps');
   let wanted = 0;
   if (kinds !== allFloats(steps)) for (let i = 0; i < steps; i++) if (kinds[i] === isHistogram) wanted++;
   if (wanted !== found.length) throw malformed('series has not as many histograms as steps that hold one');
+  hold(rowBytes + labelBytes * labels.length + 9 * steps);
   const values = readDoubles(
     reader,
     start,
@@ -104,12 +118,15 @@ const nothing: readonly never[] = [];
 const starts = new Int32Array(16);
 const ends = new Int32Array(16);
 
-/** Reads a group. Errors: ERR_INPUT_INVALID for a state that does not belong to the fragment's operator. */
+/**
+ * Reads a group. Errors: ERR_INPUT_INVALID for a state that does not belong to the fragment's operator; those of `hold`.
+ */
 export function readGroup(
   reader: WireReader,
   dictionary: DictionaryReader,
   fragment: FragmentRequest,
   steps: number,
+  hold: Hold,
 ): GroupRow {
   let labels: Labels = [];
   let dropName = false;
@@ -123,9 +140,12 @@ export function readGroup(
     if (key === 10) labels = dictionary.pooled(reader);
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
-    else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps));
-    else if (key === 74) (rest ??= []).push(restOf(readRemainder(reader.message())));
-    else if ((key & 7) === 2 && field <= 12) {
+    else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps, hold));
+    else if (key === 74) {
+      const message = reader.message();
+      hold(remainderBytes + 2 * (message.end - message.pos));
+      (rest ??= []).push(restOf(readRemainder(message)));
+    } else if ((key & 7) === 2 && field <= 12) {
       starts[field] = reader.span();
       ends[field] = reader.pos;
     } else reader.skip(key & 7);
@@ -135,6 +155,8 @@ export function readGroup(
   if (axis === undefined) throw malformed('packed row without an axis');
   if (axis > 1 && holders !== undefined) throw malformed('packed row with native histograms');
   const length = steps * axis;
+  const columns = starts.reduce((count, start) => (start < 0 ? count : count + 1), 0);
+  hold(rowBytes + labelBytes * labels.length + 8 * length * columns);
   const present = counts(column(reader, 3, null, length));
   const filled = maskOf(present);
   const summed = op === 'sum' || op === 'avg';

@@ -1,7 +1,7 @@
 import { nodeLabel } from '../../api/labels.ts';
 import { errorText } from '../../base/errors.ts';
 import { Pace } from '../../base/turns/turns.ts';
-import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError } from '../../promql/index.ts';
+import { fragmentDemands, LabelPool, PartialMerge, planHash, QueryError, takeMemory } from '../../promql/index.ts';
 import type {
   Distribution,
   FragmentDemands,
@@ -87,14 +87,19 @@ export class Pushdown implements Distribution {
     const doubled = asked.find(({ more }) => (more ?? []).length > 0);
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
     const hash = planHash({ fragment, steps, settings });
+    const { memory } = this.#options.budget;
     const held = { columns: 0 };
+    const pool = new LabelPool((bytes) => {
+      takeMemory(memory, bytes);
+      held.columns += bytes;
+    });
     const call = {
       fragment,
       steps,
       settings,
       hash,
       shiftedTo: shiftedTo(demands),
-      pool: new LabelPool(),
+      pool,
       held,
       report,
     };
@@ -116,7 +121,7 @@ export class Pushdown implements Distribution {
     }
     const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
     // From here on the engine charges the columns to the budget of memory.
-    this.#options.budget.memory?.give(held.columns);
+    memory?.give(held.columns);
     return [merged];
   }
 

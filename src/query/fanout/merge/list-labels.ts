@@ -1,4 +1,4 @@
-import { PooledSeries, SeriesPool } from '../../../promql/index.ts';
+import { PooledSeries, SeriesPool, takeMemory } from '../../../promql/index.ts';
 import type { IndexLists } from '../../../promql/index.ts';
 import { compareLabels, compareUtf8 } from '../../../tsdb/index.ts';
 import type { Labels } from '../../../tsdb/index.ts';
@@ -35,7 +35,7 @@ interface NodeReadings {
 export async function listLabels(request: ListRequest, deps: ListDeps): Promise<Asked<NodeReadings>> {
   const { question, agents } = request;
   const filters = question.sets.map(nodeFilter);
-  const pool = new SeriesPool();
+  const pool = new SeriesPool((bytes) => takeMemory(request.budget.memory, bytes));
   const asked = agents.flatMap((agent) => {
     const sets = question.sets.filter((_, i) => filters[i]!(agent.node));
     return sets.length > 0 ? [{ agent, question: { ...question, sets } }] : [];

@@ -1,6 +1,5 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { turns } from '../../../base/turns/turns.ts';
-import { readFrames } from '../../../base/wire/frames.ts';
 import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
@@ -15,6 +14,7 @@ import {
 } from '../../../promql/index.ts';
 import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../../promql/index.ts';
 import { AgentFailure } from '../failure.ts';
+import { eachFrame } from './held-frames.ts';
 import { checkNode, refusal, StepDown } from './partial-reader.ts';
 import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
@@ -109,6 +109,7 @@ export function createIndexReader(way: AgentWay): IndexReader {
         kind,
         limit,
         pool,
+        hold,
         onHeader: ({ node, partitionClean }: IndexHeader) => {
           checkNode(node, agent.node);
           isClean = partitionClean;
@@ -118,10 +119,10 @@ export function createIndexReader(way: AgentWay): IndexReader {
           if (isClean) checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
-      for await (const message of readFrames(response.body, 'index answer', maxAnswerBytes)) {
+      await eachFrame(response.body, 'index answer', maxAnswerBytes, budget.memory, (message) => {
         hold(message.length);
         decoder.add(message);
-      }
+      });
       const { texts, series } = decoder.finish();
       if (isClean) checkTexts(question, texts, agent.node);
       return { texts, series, foreign: !isClean };

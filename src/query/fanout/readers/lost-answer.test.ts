@@ -2,19 +2,36 @@ import { systemClock } from '../../../base/clock.ts';
 import { MemoryPool } from '../../../base/memory-pool.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import type { TlsClient } from '../../../net/tls-client.ts';
-import { encodePartial, engineVersion, LabelPool, partialContentType } from '../../../promql/index.ts';
+import {
+  encodePartial,
+  engineVersion,
+  indexContentType,
+  LabelPool,
+  partialContentType,
+  SeriesPool,
+} from '../../../promql/index.ts';
 import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
 import { agentNames } from '../../agents/directory.ts';
 import { askAgents, createAgentAsker } from '../ask-agents.ts';
 import type { SampleBudget } from '../merge/series-collector.ts';
 import { createAgentReader } from './agent-reader.ts';
 import type { AgentWay } from './call-agent.ts';
-import { createPartialReader } from './partial-reader.ts';
+import { createIndexReader } from './index-reader.ts';
+import { createPartialReader, type PartialCall } from './partial-reader.ts';
 
 const agent = { node: 'n', address: '10.0.0.1', absence: undefined, nodeReady: true };
 const time = { deadlineMs: 1_000, latestMs: 1_000, signal: new AbortController().signal };
 const queries = [{ startMs: 0, endMs: 9e6, matchers: [{ type: '=', name: '__name__', value: 'x' } as const] }];
+const indexQuestion = { kind: 'names', label: null, startMs: 0, endMs: 9e6, limit: 0 } as const;
 const fragment = { kind: 'agg', expr: 'x', op: 'count', grouping: [], without: false, param: null } as const;
+const partialCall = {
+  fragment: { ...fragment, countSamples: true },
+  steps: { start: 0, step: 1, count: 3 },
+  settings: { lookbackDeltaMs: 1, defaultStepMs: 1 },
+  hash: 'h',
+  shiftedTo: null,
+  pool: new LabelPool(),
+} as unknown as PartialCall;
 
 /** An agent whose answer breaks off after these bytes. `read` is called at that point. */
 function cutAfter(parts: readonly Uint8Array[], contentType: string, read: () => void): AgentWay {
@@ -70,6 +87,28 @@ test('an answer of raw series that breaks off gives its samples and memory back 
   expect(after).toEqual([0, 0]);
 });
 
+test.each<[string, string, (way: AgentWay) => (budget: SampleBudget) => Promise<unknown>]>([
+  [
+    'partial results',
+    partialContentType,
+    (way) => (budget) =>
+      createPartialReader(way)(agent, { ...partialCall, fragment }, { ...time, budget, maxSamples: 1e6 }),
+  ],
+  [
+    'labels',
+    indexContentType,
+    (way) => (budget) =>
+      createIndexReader(way)(agent, { ...indexQuestion, sets: [[]] }, { ...time, budget, pool: new SeriesPool() }),
+  ],
+])('a frame of %s takes memory as it arrives, and gives it back when it breaks off', async (_, type, readerOf) => {
+  const part = Buffer.alloc(100_000);
+  // The length of the frame: 1 MiB.
+  part.set([0x80, 0x80, 0x40]);
+  const { before, after } = await spentBy((budget, note) => readerOf(cutAfter([part, part, part], type, note))(budget));
+  expect(before[1]).toBe(300_000);
+  expect(after).toEqual([0, 0]);
+});
+
 test('an answer of partial results that breaks off gives its samples and memory back to the budget', async () => {
   const header = { planHash: 'h', node: 'n', labelsOwned: ['k8s_node_name'], minT: 0, maxT: 9, partitionClean: true };
   const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
@@ -77,15 +116,7 @@ test('an answer of partial results that breaks off gives its samples and memory 
   const [first] = [...encodePartial({ ...header, engineVersion }, result, stats)];
   const { before, after } = await spentBy((budget, note) => {
     const reader = createPartialReader(cutAfter([first!], partialContentType, note));
-    const call = {
-      fragment: { ...fragment, countSamples: true },
-      steps: { start: 0, step: 1, count: 3 },
-      settings: { lookbackDeltaMs: 1, defaultStepMs: 1 },
-      hash: 'h',
-      shiftedTo: null,
-      pool: new LabelPool(),
-    };
-    return reader(agent, call as unknown as Parameters<typeof reader>[1], { ...time, budget, maxSamples: 1e6 });
+    return reader(agent, partialCall, { ...time, budget, maxSamples: 1e6 });
   });
   expect(before[0]).toBeGreaterThan(0);
   expect(before[1]).toBeGreaterThan(0);

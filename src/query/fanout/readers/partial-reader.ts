@@ -1,6 +1,5 @@
 import { nodeLabel } from '../../../api/labels.ts';
 import { errorText } from '../../../base/errors.ts';
-import { FrameCutter } from '../../../base/wire/frames.ts';
 import { type AgentTime, type AgentWay, callAgent, type CallableAgent } from './call-agent.ts';
 import type { TlsStreamResponse } from '../../../net/tls-client.ts';
 import {
@@ -25,6 +24,7 @@ import type {
 } from '../../../promql/index.ts';
 import type { AgentClocks } from '../../agents/agent-clocks.ts';
 import { AgentFailure } from '../failure.ts';
+import { eachFrame } from './held-frames.ts';
 import { attempt } from '../merge/attempt-budget.ts';
 import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
@@ -32,9 +32,6 @@ import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 const maxSeries = 1_000_000;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 128 * 1024 * 1024;
-
-/** Size of a row without its steps: its objects and labels. Bytes. */
-const rowBytes = 384;
 
 /** Size of the sample counts of one step. Bytes. */
 const countBytes = 16;
@@ -68,7 +65,7 @@ export interface PartialReading {
   readonly result: FragmentResult;
   readonly stats: PartialStats;
   readonly bytes: number;
-  /** Memory taken from the budget for its columns and counts, and for its groups. Bytes. */
+  /** Memory taken from the budget for its groups, and for its columns and other parts. Bytes. */
   readonly held: { readonly columns: number; readonly groups: number };
 }
 
@@ -128,26 +125,22 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
         maxSeries,
         pool: call.pool,
         onHeader: (header) => checkHeader(header, agent.node, call),
-        onGroup: (entries) => {
-          takeMemory(budget.memory, rowBytes + 8 * entries);
-          held.groups += rowBytes + 8 * entries;
+        hold: (memory, rows) => {
+          takeMemory(budget.memory, memory);
+          held[rows] += memory;
         },
-        onColumn: ({ labels, kinds }) => {
-          takeMemory(budget.memory, rowBytes + 9 * kinds.length);
-          held.columns += rowBytes + 9 * kinds.length;
+        onColumn: ({ labels }) => {
           // The answer to a fragment of kind `whole` has only the labels that the query keeps, often not the node's.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
       let bytes = 0;
-      const frames = new FrameCutter('partial answer', maxAnswerBytes, (message) => {
+      await eachFrame(response.body, 'partial answer', maxAnswerBytes, budget.memory, (message) => {
         bytes += message.length;
         // Every eight bytes, the size of a double, count as one sample.
         takeSamples(budget, message.length / 8);
         decoder.add(message);
       });
-      await response.body.each((part) => frames.push(part));
-      frames.end();
       const { result, stats } = decoder.finish();
       const { warnings, samples } = result;
       if (fragment.countSamples !== true || samples !== undefined) return { result, stats, bytes, held };
