@@ -10,6 +10,12 @@ import type { Chunk, ChunkEncoding } from '../types.ts';
  */
 const encodings: readonly number[] = [1, 2, 3];
 
+/**
+ * Most series, labels and chunks of one message. Agents and Prometheus write one series to a message, and at most 1 MiB
+ * of chunks, of which each has more than 20 bytes.
+ */
+const maxElements = 200_000;
+
 /** One series of a streamed answer: the content of a prometheus.ChunkedReadResponse frame. */
 export interface ChunkedSeries {
   readonly labels: Labels;
@@ -144,31 +150,42 @@ function putVarint(out: Uint8Array, start: number, value: number): number {
 
 /**
  * Reads one ChunkedReadResponse. Chunk bytes are views into `bytes`.
- * Errors: ERR_INPUT_INVALID, also for a chunk of an unknown encoding, which the error names.
+ * Errors: ERR_INPUT_INVALID, also for a chunk of an unknown encoding, which the error names, for a label without a name,
+ * and for more than 200,000 series, labels and chunks.
  */
 export function decodeChunkedSeries(bytes: Uint8Array): ChunkedSeries[] {
   const reader = new WireReader(bytes);
   const found: { labels: Labels; chunks: Chunk[] }[] = [];
+  let elements = 0;
+  const count = (): void => {
+    if (++elements > maxElements) throw invalid(`more than ${maxElements} series, labels and chunks`);
+  };
   let queryIndex = 0;
   while (!reader.done) {
     const key = reader.key();
-    if (key === 10) found.push(readSeries(reader.message()));
+    if (key === 10) found.push(readSeries(reader.message(), count));
     else if (key === 16) queryIndex = reader.int();
     else reader.skip(key & 7);
   }
   return found.map((series) => ({ ...series, queryIndex }));
 }
 
-function readSeries(reader: WireReader): { labels: Labels; chunks: Chunk[] } {
+function readSeries(reader: WireReader, count: () => void): { labels: Labels; chunks: Chunk[] } {
   const labels: [string, string][] = [];
   const chunks: Chunk[] = [];
+  count();
   while (!reader.done) {
     const key = reader.key();
+    if (key === 10 || key === 18) count();
     if (key === 10) labels.push(readLabel(reader.message()));
     else if (key === 18) chunks.push(readChunk(reader.message()));
     else reader.skip(key & 7);
   }
   return { labels, chunks };
+}
+
+function invalid(reason: string): OperatorError {
+  return new OperatorError('ERR_INPUT_INVALID', `remote read answer: ${reason}`);
 }
 
 /** A prometheus.Label. */

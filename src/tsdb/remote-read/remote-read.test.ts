@@ -4,6 +4,8 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
+import { encodeFrame } from '../../base/wire/frames.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
 import { decodeReadResponse } from '../../testing/tsdb/sampled-response.ts';
@@ -33,6 +35,12 @@ const golden = JSON.parse(readFileSync(new URL('testdata/wire-golden.json', impo
 >;
 const bytes = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'));
 const start = Date.UTC(2026, 0, 1);
+
+const empty = new Uint8Array(0);
+
+function times(count: number, write: () => void): void {
+  for (let i = 0; i < count; i++) write();
+}
 
 async function* parts(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
   yield* chunks;
@@ -403,6 +411,18 @@ describe('the client', () => {
     const chunk = { encoding: 4 as never, minT: 0, maxT: 0, count: 1, bytes: Uint8Array.of(0, 1, 0) };
     const frame = encodeSeriesFrame(encodeLabels(labelsFromObject({ __name__: 'm' })), [chunk], 0);
     await expect(readAll(parts(frame))).rejects.toThrow(/chunk encoding 4 is not supported/);
+  });
+
+  test.each<[string, (m: WireWriter) => void]>([
+    ['series', (m) => times(200_001, () => m.bytes(1, empty))],
+    ['labels', (m) => void m.message(1, (series) => times(200_000, () => series.bytes(1, empty)))],
+    ['chunks', (m) => void m.message(1, (series) => times(200_000, () => series.message(2, (c) => c.uint(3, 1))))],
+  ])('refuses a frame of more %s than any server sends, whatever they are', async (_, fill) => {
+    const message = new WireWriter();
+    fill(message);
+    await expect(readAll(parts(encodeFrame(message.finish())))).rejects.toThrow(
+      'remote read answer: more than 200000 series, labels and chunks',
+    );
   });
 
   test('refuses a frame above the limit before reading it, and another content type', async () => {

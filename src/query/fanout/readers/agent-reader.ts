@@ -19,6 +19,9 @@ import type { CollectedSeries, SampleBudget } from '../merge/series-collector.ts
 /** An answer of one agent may have at most this many bytes. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
+/** Most bytes of one frame: agents close a frame at 1 MiB, and a single chunk is not larger. */
+const maxFrameBytes = 16 * 1024 * 1024;
+
 /**
  * Other work gets a turn after this many series, which take some eight milliseconds. Fewer would slow this read to a
  * crawl while short requests run.
@@ -60,7 +63,7 @@ export function createAgentReader(way: AgentWay): AgentReader {
         onForeign?.();
       }
       let count = 0;
-      for await (const series of readStreamedSeries(headers['content-type'], body)) {
+      for await (const series of readStreamedSeries(headers['content-type'], body, maxFrameBytes)) {
         collector.add(series);
         if (++count % seriesPerTurn === 0) await own.next();
       }

@@ -87,6 +87,17 @@ test('an answer of raw series that breaks off gives its samples and memory back 
   expect(after).toEqual([0, 0]);
 });
 
+test('a frame of raw series that is larger than agents write is refused before it is read', async () => {
+  // The length of the frame: 16 MiB and 1 byte.
+  const head = Uint8Array.of(0x81, 0x80, 0x80, 0x08);
+  const budget = { left: 1_000 };
+  const asked = createAgentReader(cutAfter([head], 'application/x-streamed-protobuf', () => {}))(agent, queries, {
+    ...time,
+    budget,
+  });
+  await expect(asked).rejects.toThrow('of 16777217 bytes, at most 16777216 allowed');
+});
+
 test.each<[string, string, (way: AgentWay) => (budget: SampleBudget) => Promise<unknown>]>([
   [
     'partial results',
