@@ -25,6 +25,19 @@ const add = (to: SeriesCollector, name: string, chunks: readonly Chunk[], queryI
   to.add({ labels: labelsOf(name), chunks, queryIndex });
 const bits = (values: Float64Array): string => Buffer.from(values.slice().buffer).toString('hex');
 
+class CountedMemory implements Memory {
+  bytes = 0;
+
+  take(bytes: number): null {
+    this.bytes += bytes;
+    return null;
+  }
+
+  give(bytes: number): void {
+    this.bytes -= bytes;
+  }
+}
+
 const samples = fc.array(fc.record({ gap: fc.integer({ min: 1, max: 90_000 }), value: fc.double() }), {
   minLength: 1,
   maxLength: 40,
@@ -85,25 +98,32 @@ test.each([
   ['native histograms', 0, 1],
   ['both', 2, 1],
 ])('series of %s are charged for their samples once when they are decoded', async (_, floats, natives) => {
-  let bytes = 0;
-  const memory: Memory = {
-    take: (more) => {
-      bytes += more;
-      return null;
-    },
-    give: (fewer) => {
-      bytes -= fewer;
-    },
-  };
+  const memory = new CountedMemory();
   const held = new SeriesCollector(node, 2, { left: 1e6, memory });
   add(held, 'a', []);
-  const perSeries = bytes;
+  const first = memory.bytes;
+  add(held, 'b', []);
+  const perSeries = memory.bytes - first;
   const points = Array.from({ length: floats }, (_, t) => point(t, 5));
   const histograms = Array.from({ length: natives }, () => ({ ...point(floats, 0), histogram: emptyHistogram }));
-  add(held, 'b', [...chunksOf(points), ...chunksOf(histograms)]);
-  const [, series] = await decodeAll(held.finish()[0]!, memory, new Pace());
+  add(held, 'c', [...chunksOf(points), ...chunksOf(histograms)]);
+  const [, , series] = await decodeAll(held.finish()[0]!, memory, new Pace());
   expect(series!.timestamps).toHaveLength(floats + natives);
-  expect(bytes - 2 * perSeries).toBe(16 * (floats + natives));
+  expect(memory.bytes - first - 2 * perSeries).toBe(16 * (floats + natives));
+});
+
+test('labels that no series before had take more memory than those that are kept already', () => {
+  const memory = new CountedMemory();
+  const held = new SeriesCollector(node, 2, { left: 1e6, memory });
+  const taken = (name: string, queryIndex: number): number => {
+    const before = memory.bytes;
+    add(held, name, [], queryIndex);
+    return memory.bytes - before;
+  };
+  const [all, one, none] = [taken('a', 0), taken('b', 0), taken('a', 1)];
+  expect(none).toBeGreaterThan(0);
+  expect(one).toBeGreaterThan(none + 100);
+  expect(all).toBeGreaterThan(one + 200);
 });
 
 test('input that an agent may not send is refused', () => {

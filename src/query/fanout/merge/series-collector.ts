@@ -86,6 +86,8 @@ export function takeSamples(budget: SampleBudget, samples: number, spent: () => 
 export const sampleBytes = 16;
 /** Size of a series while it is collected: its objects and a slot for each label; the texts are shared. Bytes. */
 const [seriesBytes, labelBytes] = [200, 16];
+/** Size of a name and a value that no series before had, without their characters. Bytes. */
+const pairBytes = 128;
 
 /** Decoding one series costs as much as 50 samples, and each of its samples as much as two. */
 const seriesWork = 50;
@@ -168,11 +170,14 @@ export class SeriesCollector {
 
   #shared(labels: Labels): Labels {
     return labels.map((label) => {
-      let values = this.#pairs.get(label[0]);
-      if (values === undefined) this.#pairs.set(label[0], (values = new Map()));
-      const known = values.get(label[1]);
-      if (known === undefined) values.set(label[1], label);
-      return known ?? label;
+      const [name, value] = label;
+      let values = this.#pairs.get(name);
+      const known = values?.get(value);
+      if (known !== undefined) return known;
+      takeMemory(this.#budget.memory, pairBytes + name.length + value.length);
+      if (values === undefined) this.#pairs.set(name, (values = new Map()));
+      values.set(value, label);
+      return label;
     });
   }
 
