@@ -156,6 +156,59 @@ test('no other file takes the place of one that is missing while it is replaced'
   await client.close();
 });
 
+test('a client stays with the context and the server that it started with, and takes their new credentials', async () => {
+  const clock = new FakeClock();
+  const both = (current: string, token: string, server = url()): string =>
+    JSON.stringify({
+      'current-context': current,
+      clusters: [
+        { name: 'c', cluster: { server, 'insecure-skip-tls-verify': true } },
+        { name: 'd', cluster: { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true } },
+      ],
+      users: [
+        { name: 'u', user: { token } },
+        { name: 'v', user: { token: 'other' } },
+      ],
+      contexts: [
+        { name: 'one', context: { cluster: 'c', user: 'u', namespace: 'shop' } },
+        { name: 'two', context: { cluster: 'd', user: 'v' } },
+      ],
+    });
+  const client = createKubeClient({ kubeconfig: write('config', both('one', 'first')), clock });
+  const sentNow = async (): Promise<unknown> => {
+    await client.getPath('/version', { retry: false });
+    return requests.at(-1)!['authorization'];
+  };
+  expect(await sentNow()).toBe('Bearer first');
+  for (const [text, token] of [
+    [both('two', 'second'), 'second'],
+    // The context has disappeared, and appears again.
+    [both('two', 'third').replace('"name":"one"', '"name":"three"'), 'second'],
+    [both('two', 'fourth'), 'fourth'],
+    // The context means another server: perhaps another cluster, and a token that is not for this one.
+    [both('two', 'fifth', 'http://127.0.0.1:2'), 'fourth'],
+    [both('one', 'sixth', `${url()}/`), 'sixth'],
+  ] as const) {
+    write('config', text);
+    await clock.advance(61_000);
+    expect([token, await sentNow()]).toEqual([token, `Bearer ${token}`]);
+    expect([client.server, client.namespace]).toEqual([url(), 'shop']);
+  }
+  await client.close();
+});
+
+test('a half-written file that has lost the user of the context is not taken: requests would be anonymous', async () => {
+  const clock = new FakeClock();
+  const whole = config({ token: 'abc' });
+  const client = createKubeClient({ kubeconfig: write('config', whole), clock });
+  await client.getPath('/version');
+  write('config', whole.replace('"name":"u"', '"name":"w"'));
+  await clock.advance(61_000);
+  await client.getPath('/version');
+  expect(requests.map(({ authorization }) => authorization)).toEqual(['Bearer abc', 'Bearer abc']);
+  await client.close();
+});
+
 test('a client that met a moment without its certificate files uses the new ones at its next request', async () => {
   const clock = new FakeClock();
   const { cert, key } = await createCa({ commonName: 'me', now: Date.now() });
@@ -204,6 +257,11 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   ['a file that is not there', () => loadKubeSettings({ path: join(dir, 'none') }), /kubeconfig: .*ENOENT/],
   ['an unknown context', () => loadKubeSettings({ path: write('c', config({})), context: 'x' }), /names no cluster/],
+  [
+    'a context whose user does not exist',
+    () => loadKubeSettings({ path: write('c', config({}).replace('"name":"u"', '"name":"v"')) }),
+    /the current context names the user u, which does not exist/,
+  ],
   [
     'a user without a name',
     () => loadKubeSettings({ path: write('c', '{"users":[{}]}') }),

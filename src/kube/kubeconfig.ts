@@ -41,11 +41,15 @@ export function loadKubeSettings(options: KubeSettingsOptions = {}): KubeSetting
 }
 
 /**
- * Like `loadKubeSettings`, to be called again and again. Which files there are is decided at the first call: a later
- * call fails when one of them is missing, because another identity must not take its place while it is replaced.
+ * Like `loadKubeSettings`, to be called again and again. Files, context and server are decided at the first call: a
+ * later call fails when one of the files is missing, because another identity must not take its place while it is
+ * replaced, and when the context has gone or means another server. That server may be another cluster, where the
+ * resource versions and answers that the caller holds mean nothing.
  */
 export function kubeSettingsLoader(options: KubeSettingsOptions): () => KubeSettings {
   let files: readonly string[] | undefined;
+  let context: string | undefined;
+  let server: string | undefined;
   return () => {
     let settings: KubeSettings;
     try {
@@ -55,9 +59,19 @@ export function kubeSettingsLoader(options: KubeSettingsOptions): () => KubeSett
       if (cause instanceof OperatorError) throw cause;
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
     }
-    if (options.context !== undefined) settings.currentContext = options.context;
-    serverOf(settings);
+    context ??= options.context ?? settings.currentContext;
+    settings.currentContext = context;
+    server ??= serverOf(settings);
+    if (serverOf(settings) !== server) {
+      throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: the context ${context} no longer means ${server}`);
+    }
     const user = currentUser(settings);
+    const { user: name } = currentContext(settings)!;
+    // Without this check, requests would be sent without credentials.
+    if (name && !user) {
+      const missing = `the current context names the user ${name}, which does not exist`;
+      throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${missing}`);
+    }
     if (user && groups.has(user)) {
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: user ${user.name}: as-groups is not supported`);
     }
