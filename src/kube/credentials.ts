@@ -22,7 +22,10 @@ export interface Endpoint {
 
 /** How long certificates, keys and tokens from files are reused before they are read again. Units: ms. */
 const reuseMs = 60_000;
-/** A 401 causes an immediate re-read, unless the last read was less than this long ago. Units: ms. */
+/**
+ * A 401 causes an immediate re-read, unless the last read was less than this long ago. So does a file that is missing or
+ * empty while it is replaced. Units: ms.
+ */
 const minRefreshMs = 1_000;
 
 /**
@@ -38,6 +41,10 @@ export class Credentials {
   /** The settings have been used, with or without success, so they are read again before the next use. */
   #used = false;
   #readAt = -Infinity;
+  /** From this monotonic time on, everything is read again. Units: ms. */
+  #staleAt = -Infinity;
+  /** The last endpoint that could be made, until the server refuses it. */
+  #good: Endpoint | undefined;
   #poolKey = '';
   #pool: Dispatcher | undefined;
 
@@ -61,17 +68,18 @@ export class Credentials {
   }
 
   /**
-   * The endpoint of the credentials, which are read again after `reuseMs`, and at once after a failure.
-   * Errors: ERR_CONFIG_INVALID when the kubeconfig cannot be used, for example because a certificate that
-   * it names is missing while it is replaced.
+   * The endpoint of the credentials, which are read again after `reuseMs`. While they cannot be read, for example because
+   * a file is missing or empty while it is replaced, the endpoint is the former one, and they are read again in a second.
+   * Errors: ERR_CONFIG_INVALID when they cannot be read, and there is no former endpoint that the server accepts.
    */
   current(): Promise<Endpoint> {
-    const age = this.#clock.monotonic() - this.#readAt;
-    if (!this.#endpoint || age > reuseMs) {
+    const now = this.#clock.monotonic();
+    if (!this.#endpoint || now > this.#staleAt) {
       if (this.#used) this.#reload();
       this.#used = true;
-      this.#readAt = this.#clock.monotonic();
-      const endpoint = this.#resolve();
+      this.#readAt = now;
+      this.#staleAt = now + reuseMs;
+      const endpoint = this.#resolveOrKeep();
       this.#endpoint = endpoint;
       endpoint.catch(() => {
         if (this.#endpoint === endpoint) this.#endpoint = undefined;
@@ -95,7 +103,8 @@ export class Credentials {
    */
   invalidate(): void {
     if (this.#clock.monotonic() - this.#readAt < minRefreshMs) return;
-    this.#readAt = -Infinity;
+    this.#staleAt = -Infinity;
+    this.#good = undefined;
   }
 
   async close(): Promise<void> {
@@ -103,6 +112,7 @@ export class Credentials {
     this.#pool = undefined;
     this.#poolKey = '';
     this.#endpoint = undefined;
+    this.#good = undefined;
   }
 
   #reload(): void {
@@ -120,6 +130,16 @@ export class Credentials {
       return byClientNode ? await authenticated(this.config) : identity(this.#settings);
     } catch (cause) {
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
+    }
+  }
+
+  async #resolveOrKeep(): Promise<Endpoint> {
+    try {
+      return (this.#good = await this.#resolve());
+    } catch (error) {
+      if (!this.#good) throw error;
+      this.#staleAt = this.#readAt + minRefreshMs;
+      return this.#good;
     }
   }
 
@@ -167,7 +187,7 @@ function identity(settings: KubeSettings): TlsOptions {
     throw new Error('plain http needs insecure-skip-tls-verify');
   }
   const tokenFile = tokenFileOf(settings);
-  const token = user?.token ?? (tokenFile === undefined ? undefined : readFileSync(tokenFile, 'utf8'));
+  const token = user?.token ?? (tokenFile === undefined ? undefined : fileContent(tokenFile).toString('utf8'));
   return {
     ca: content(cluster?.caFile, cluster?.caData),
     cert: content(user?.certFile, user?.certData),
@@ -188,8 +208,15 @@ function tokenFileOf(settings: KubeSettings): string | undefined {
 }
 
 function content(file: string | undefined, data: string | undefined): Buffer | undefined {
-  if (file) return readFileSync(file);
+  if (file) return fileContent(file);
   return data ? Buffer.from(data, 'base64') : undefined;
+}
+
+/** Errors: a file without content, which is being written. Without its token the request would be anonymous. */
+function fileContent(file: string): Buffer {
+  const bytes = readFileSync(file);
+  if (bytes.toString('latin1').trim() === '') throw new Error(`${file} is empty`);
+  return bytes;
 }
 
 function pick(options: TlsOptions): TlsMembers {

@@ -209,21 +209,39 @@ test('a half-written file that has lost the user of the context is not taken: re
   await client.close();
 });
 
-test('a client that met a moment without its certificate files uses the new ones at its next request', async () => {
+test('a client that met a moment without its certificate files keeps the former ones, then uses the new ones', async () => {
   const clock = new FakeClock();
   const { cert, key } = await createCa({ commonName: 'me', now: Date.now() });
-  const user = (name: string): object => ({ 'client-certificate': `${name}.crt`, 'client-key': `${name}.key` });
+  // The token shows which of the two is in use.
+  const user = (name: string): object => ({
+    'client-certificate': `${name}.crt`,
+    'client-key': `${name}.key`,
+    token: name,
+  });
   const files = (name: string): string[] => [write(`${name}.crt`, cert), write(`${name}.key`, key)];
   const old = files('a');
   const client = createKubeClient({ kubeconfig: write('config', config(user('a'))), clock });
   await client.getPath('/version');
   for (const file of old) rmSync(file);
   await clock.advance(61_000);
-  await expect(client.getPath('/version')).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+  await client.getPath('/version');
   files('b');
   write('config', config(user('b')));
+  await clock.advance(1_001);
   await client.getPath('/version');
-  expect(requests).toHaveLength(2);
+  expect(requests.map(({ authorization }) => authorization)).toEqual(['Bearer a', 'Bearer a', 'Bearer b']);
+  await client.close();
+});
+
+test('a client that starts without its certificate files fails, and uses them at its next request', async () => {
+  const { cert, key } = await createCa({ commonName: 'me', now: Date.now() });
+  const user = { 'client-certificate': 'a.crt', 'client-key': 'a.key' };
+  const client = createKubeClient({ kubeconfig: write('config', config(user)) });
+  await expect(client.getPath('/version')).rejects.toMatchObject({ code: 'ERR_CONFIG_INVALID' });
+  write('a.crt', cert);
+  write('a.key', key);
+  await client.getPath('/version');
+  expect(requests).toHaveLength(1);
   await client.close();
 });
 

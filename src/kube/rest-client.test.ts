@@ -241,6 +241,46 @@ describe('with a token in a file', () => {
     await client.close();
   });
 
+  const get = (client: KubeClient): Promise<unknown> => client.get(configMaps, shopA);
+
+  test.each<[string, () => Promise<void>]>([
+    ['empty', () => writeFile(join(dir, 'token'), '\n')],
+    ['missing', () => rm(join(dir, 'token'))],
+  ])('while the token file is %s, the former token is sent, and the new one within a second', async (_what, spoil) => {
+    server.put(configMaps, configMap('a'));
+    await writeFile(join(dir, 'token'), 'first\n');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    await get(client);
+    await spoil();
+    await clock.advance(61_000);
+    await get(client);
+    await writeFile(join(dir, 'token'), 'second\n');
+    await clock.advance(1_001);
+    await get(client);
+    expect(server.requests.map((r) => r.authorization)).toEqual(['Bearer first', 'Bearer first', 'Bearer second']);
+    await client.close();
+  });
+
+  test('nothing is sent while there is no token to send: at the start, and once the former token was refused', async () => {
+    server.put(configMaps, configMap('a'));
+    server.token = 'first';
+    await writeFile(join(dir, 'token'), '');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    const noToken = { code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('token is empty') as string };
+    await expect(get(client)).rejects.toMatchObject(noToken);
+    await writeFile(join(dir, 'token'), 'first');
+    await get(client);
+    server.token = 'second';
+    await writeFile(join(dir, 'token'), '');
+    await clock.advance(1_001);
+    await expect(get(client)).rejects.toMatchObject(noToken);
+    await expect(get(client)).rejects.toMatchObject(noToken);
+    await writeFile(join(dir, 'token'), 'second');
+    await get(client);
+    expect(server.requests.map((r) => r.authorization)).toEqual(['Bearer first', 'Bearer first', 'Bearer second']);
+    await client.close();
+  });
+
   test('if the token in the file is still refused at one more try, the request fails', async () => {
     server.token = 'right';
     await writeFile(join(dir, 'token'), 'wrong');
