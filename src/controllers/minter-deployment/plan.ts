@@ -33,7 +33,7 @@ export interface MinterFacts {
   answers: readonly MinterReadiness[];
   /** Number of running pods, with or without an answer. */
   pods: number;
-  /** The objects of the minter that could not be applied, and why. */
+  /** The objects of the minter that could not be applied or deleted, and why. */
   applyFailures: readonly { kind: string; refusal: Refusal }[];
   /** Names of missing objects that the pods need, as a sentence; undefined when all exist. */
   missing?: string | undefined;

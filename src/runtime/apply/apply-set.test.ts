@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
 import { runController, type ControllerHarness } from '../../testing/run-controller.ts';
@@ -307,6 +308,49 @@ test('nothing is pruned while something cannot be applied', async () => {
     .filter((r) => r.name === 'new' || r.name === 'old')
     .map((r) => `${r.verb} ${r.name}`);
   expect(order.slice(-3)).toEqual(['get new', 'apply new', 'delete old']);
+});
+
+const denied = new StatusError(403, 'Forbidden', "ValidatingAdmissionPolicy 'keep' denied the request");
+
+test('a child whose deletion is refused is pruned later; the others are pruned at once, and the run fails', async () => {
+  wanted = ['a', 'b', 'c'].map((name) => child('ConfigMap', name, { data: {} }));
+  await begin();
+  wanted = [];
+  harness.server.script({ verb: 'delete', name: 'a' }, { do: 'fail', error: denied });
+  await run();
+  await harness.passUntil(() => !harness.server.storage.find(configMaps, 'shop', 'a'), 'the pruning after the retry');
+  expect(errors).toMatchObject([{ code: 'ERR_API_FORBIDDEN' }]);
+  const deletions = harness.server.seen({ verb: 'delete' }).map(({ name }) => name);
+  expect(deletions).toEqual(['a', 'b', 'c', 'a']);
+});
+
+test('what could not be deleted, or not be looked for, is among the failures that a status shows', async () => {
+  wanted = ['a', 'b'].map((name) => child('ConfigMap', name, { data: {} }));
+  await begin();
+  paused = true;
+  set = newSet();
+  harness.server.script({ verb: 'delete', name: 'a' }, { do: 'fail', error: denied });
+  const unreadable = new StatusError(403, 'Forbidden', 'configmaps is forbidden');
+  harness.server.script({ verb: 'list', plural: 'configmaps' }, { do: 'fail', error: unreadable });
+  const stop = new AbortController();
+  const logger = createLogger({ level: 'error' });
+  const object = harness.server.storage.get(secrets, 'shop', 'owner');
+  const request = { wanted: [], owner: { object, resource: secrets }, logger, signal: stop.signal };
+  const outcome = await set.tryApply(request);
+  expect(outcome).toMatchObject({
+    pruned: ['ConfigMap shop/b'],
+    failures: [
+      { kind: 'ConfigMap', object: 'ConfigMap shop/a', error: { code: 'ERR_API_FORBIDDEN' } },
+      { kind: 'Secret', object: 'Secret shop/owner', error: { code: 'ERR_API_FORBIDDEN' } },
+    ],
+  });
+  // The end of the run is no failure of a child.
+  harness.server.script({ verb: 'delete', name: 'a' }, { do: 'hold', until: new Promise(() => {}) });
+  const before = harness.server.seen({ verb: 'delete' }).length;
+  const late = expect(set.tryApply(request)).rejects.toThrow('the run has ended');
+  await harness.passUntil(() => harness.server.seen({ verb: 'delete' }).length > before, 'the deletion');
+  stop.abort(new Error('the run has ended'));
+  await late;
 });
 
 test('a conflict without force names the other manager and the field', async () => {

@@ -15,7 +15,7 @@ import { heal } from './heal.ts';
 import { keyOf, keyText } from '../keys.ts';
 import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
-import { appliedBy, controllerUids, LostChildren } from './lost-children.ts';
+import { appliedBy, controllerUids, LostChildren, type LostChild } from './lost-children.ts';
 import { ownsExactly } from './managed-fields.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
@@ -56,7 +56,10 @@ export interface ApplyRequest {
   signal: AbortSignal;
 }
 
-/** A child that could not be applied. */
+/**
+ * A child that could not be applied or deleted; or the owner, when children that lost their labels could not be looked
+ * for.
+ */
 export interface ApplyFailure {
   kind: string;
   /** `Kind namespace/name`. */
@@ -86,7 +89,7 @@ export interface ApplyOutcome {
  * Guarantees: no request when nothing differs; a child that lost its labels gets them back, or is pruned if it is not
  * wanted (see lost-children.ts; each process looks once for children that lost their labels before it started); a
  * delete carries the uid as a precondition; a failure of one child does not stop the others; nothing is pruned after a
- * failure; with an owner, an object of a wanted name that has another owner is not taken over.
+ * failed apply; with an owner, an object of a wanted name that has another owner is not taken over.
  * `force` also repairs what an apply cannot (see heal.ts): a child whose immutable fields differ is recreated, and a
  * list that an edit made invalid is replaced.
  * Caveats: this is server-side apply, so fields of other managers stay: a list item under another key (a further port
@@ -236,24 +239,40 @@ export class ApplySet {
         if (!this.#deleted.has(object.metadata.uid ?? '')) await this.#delete(informer, object, request, outcome);
       }
     }
-    const lost = await this.#lost.find({
-      owner: ownerUid,
-      wanted: ({ source }, key) => kept.has(`${kindKey(source.resource)} ${keyText(key)}`),
-      belongs: request.belongs,
-      signal: request.signal,
-    });
-    for (const { trace, informer, object } of lost) {
-      await this.#delete(informer, object, request, outcome);
-      this.#lost.forget(trace);
+    for (const { trace, informer, object } of await this.#findLost(request, kept, outcome)) {
+      if (await this.#delete(informer, object, request, outcome)) this.#lost.forget(trace);
     }
   }
 
+  async #findLost(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<LostChild[]> {
+    const { owner, belongs, signal } = request;
+    try {
+      return await this.#lost.find({
+        owner: owner?.object.metadata.uid,
+        wanted: ({ source }, key) => kept.has(`${kindKey(source.resource)} ${keyText(key)}`),
+        belongs,
+        signal,
+      });
+    } catch (error) {
+      signal.throwIfAborted();
+      const { controller } = this.#options;
+      const kind = owner?.resource.kind ?? controller;
+      outcome.failures.push({
+        kind,
+        object: owner ? describe(owner.resource, keyOf(owner.object)) : controller,
+        error,
+      });
+      return [];
+    }
+  }
+
+  /** Whether the object is gone, or replaced by another one. A failure goes into the outcome. */
   async #delete(
     { source: { resource } }: Informer,
     object: KubeObject,
     request: ApplyRequest,
     outcome: ApplyOutcome,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { uid = '' } = object.metadata;
     request.signal.throwIfAborted();
     try {
@@ -263,8 +282,12 @@ export class ApplySet {
       outcome.pruned.push(describe(resource, keyOf(object)));
     } catch (error) {
       // Deleted already, or replaced by an object that the next event will bring.
-      if (!isNotFound(error) && !isConflict(error)) throw error;
+      if (isNotFound(error) || isConflict(error)) return true;
+      request.signal.throwIfAborted();
+      outcome.failures.push({ kind: object.kind, object: describe(resource, keyOf(object)), error });
+      return false;
     }
+    return true;
   }
 
   #remember(uid: string): void {

@@ -1,0 +1,35 @@
+import type { Condition, KubeObject } from '../../api/meta.ts';
+import { minterDeployments } from '../../api/v1alpha1/index.ts';
+import { renderedKinds } from '../../render/index.ts';
+import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
+import { StatusError } from '../../testing/fake-api-server/index.ts';
+import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
+import { setupMinterDeployment } from './index.ts';
+
+let harness: ControllerHarness;
+afterEach(() => harness.stop());
+
+test('a refused deletion of a child is in the status, which follows the spec', async () => {
+  const minter = aMinterDeployment() as unknown as KubeObject;
+  const spec = minter['spec'] as object;
+  const { namespace = '', name = '' } = minter.metadata;
+  harness = await runController(
+    (env) => void setupMinterDeployment(env, { namespace: 'svc-system' }),
+    [{ ...minter, spec: { ...spec, replicas: 2, podDisruptionBudget: true } }],
+    noFaults,
+    { server: { resources: [minterDeployments] } },
+  );
+  const { server, passUntil } = harness;
+  const budgets = (): number => server.storage.list(renderedKinds.PodDisruptionBudget).length;
+  await passUntil(() => budgets() === 1, 'the budget');
+  const denied = new StatusError(403, 'Forbidden', "ValidatingAdmissionPolicy 'keep' denied the request");
+  server.script({ verb: 'delete', plural: 'poddisruptionbudgets' }, { do: 'fail', error: denied }, 1_000);
+  const live = server.storage.get(minterDeployments, namespace, name);
+  server.storage.update(minterDeployments, { ...live, spec: { ...spec, replicas: 1 } }, { manager: 'kubectl' });
+  const status = (): { observedGeneration?: number; conditions?: Condition[] } =>
+    server.storage.get(minterDeployments, namespace, name)['status'] ?? {};
+  await passUntil(() => status().observedGeneration === 2, 'the status of the new generation');
+  const stalled = status().conditions?.find(({ type }) => type === 'Stalled');
+  expect(stalled).toMatchObject({ status: 'True', reason: 'AdmissionDenied' });
+  expect(stalled?.message).toContain(`delete PodDisruptionBudget ${namespace}/`);
+});
