@@ -105,6 +105,10 @@ export const isAlreadyExists = (error: unknown): boolean => reason(error) === 'A
 export const isGone = (error: unknown): boolean => status(error) === 410;
 /** The server asks to retry later, also while its storage starts (KEP-4568). */
 export const isTooManyRequests = (error: unknown): boolean => status(error) === 429;
+/** Nothing listens at the server's address. */
+export function isConnectionRefused(error: unknown): boolean {
+  return isObject(error) && (error['code'] === 'ECONNREFUSED' || isConnectionRefused(error['cause']));
+}
 /** 401: the credentials are missing, wrong or expired. */
 export const isUnauthorized = (error: unknown): boolean => status(error) === 401;
 /** 403: RBAC, a quota or an admission plugin refuses the request. */

@@ -170,6 +170,40 @@ test('a watch on a half-open connection is replaced after 70 s of silence, and n
   expect(server.seen({ verb: 'list' })).toHaveLength(1);
 });
 
+test('a streamed list whose end never comes is read as a list after 70 s, each time', async () => {
+  await begin({}, true);
+  server.endsInitialEvents = false;
+  put('a');
+  cache.start(stop.signal);
+  await until('the stream', () => server.openWatches().length === 1);
+  await clock.advance(70_001);
+  await passUntil(() => has('a') && server.openWatches().length === 1, 'the list');
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+  // The source has learned meanwhile that silence may mean nothing: the stream of this list is cut all the same.
+  server.openWatches()[0]!.reset();
+  put('b');
+  server.storage.compact();
+  const streamed = (): boolean => server.openWatches()[0]?.request.query.get('sendInitialEvents') === 'true';
+  await passUntil(streamed, 'the second streamed list');
+  await clock.advance(70_001);
+  await passUntil(() => has('b'), 'the second list');
+  expect(server.seen({ verb: 'list' })).toHaveLength(2);
+});
+
+test('a refused connection does not end the attempts at a streamed list', async () => {
+  await begin({}, true);
+  await server.stop();
+  cache.start(stop.signal);
+  for (let refused = 0; refused < 3; refused++) {
+    await until('the refusal', () => clock.pending > 0);
+    await clock.advance(5_000);
+  }
+  await server.listen();
+  put('a');
+  await passUntil(() => has('a'), 'a');
+  expect(server.seen({ verb: 'list' })).toHaveLength(0);
+});
+
 test('a quiet watch without bookmarks is reconnected once, and then only checked by lists', async () => {
   await begin({}, false, () => 0.999);
   await start();

@@ -1,20 +1,14 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
-import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
-import {
-  isGone,
-  isInvalid,
-  isNotFound,
-  isResourceVersionTooLarge,
-  retryAfterMs,
-  type KubeClient,
-} from '../../kube/index.ts';
+import { isGone, isNotFound, retryAfterMs, type KubeClient } from '../../kube/index.ts';
 import { watchBackoff } from '../backoff.ts';
 import type { ReflectorHooks } from '../metrics.ts';
 import type { Source } from '../types.ts';
 import {
+  failureKind,
   initialWatchState,
   stepWatch,
   type FailureKind,
@@ -69,9 +63,10 @@ const missingWaitMs = 5_000;
  * Keeps a sink equal to one resource of the API server.
  *
  * Flow: list → replace → watch from the list's version → upserts and removals; on a failure wait, then resume from the
- * last version seen; on 410 list again. The first list is streamed where the server does that. Elsewhere a source with a
- * selector is listed from the server's cache, and every other one in pages from storage: Kubernetes 1.29 to 1.31 and
- * 1.33 stream no list by default, and from their cache a large cluster would come in one answer beyond the size cap.
+ * last version seen; on 410 list again. A list is streamed where the server does that, and read as a plain list after
+ * such a stream fell silent for 70 s, or failed twice. Elsewhere a source with a selector is listed from the server's
+ * cache, and every other one in pages from storage: Kubernetes 1.29 to 1.31 and 1.33 stream no list by default, and from
+ * their cache a large cluster would come in one answer beyond the size cap.
  * Guarantees: never gives up, and ends only by its signal; logs every failure; makes at most one request at a time;
  * bounds the request rate by the back-off and honours Retry-After.
  * Assumptions: `sink` methods do not throw.
@@ -183,10 +178,11 @@ export class Reflector {
     const stream = new StreamGuard(clock, signal);
     const timeoutSeconds = 300 + Math.floor(random() * 300);
     let frames = 0;
+    let filling = effect.initialEvents;
     hooks.onWatch?.(false);
     try {
       stream.endAfter(timeoutSeconds * 1000 + 5_000);
-      this.#listen(stream);
+      this.#listen(stream, filling);
       const options = effect.initialEvents
         ? { sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const }
         : { resourceVersion: effect.resourceVersion };
@@ -202,7 +198,6 @@ export class Reflector {
         this.health.lastSeenAt = clock.monotonic();
         this.health.lastError = undefined;
         if (frame.type === 'BOOKMARK') this.#bookmarks = 'yes';
-        this.#listen(stream);
         for (const result of step({ type: 'frame', frame })) {
           if (result.do === 'abandon') {
             if (result.kind === 'expired') this.#note('watch', result.reason);
@@ -210,8 +205,10 @@ export class Reflector {
             stream.cut();
             return this.#failure(result.kind, result.reason, result.retryAfterMs);
           }
+          if (result.do === 'replace') filling = false;
           this.#deliver(result);
         }
+        this.#listen(stream, filling);
       }
       return { type: 'closed', lastedMs: clock.monotonic() - started, frames, now: clock.monotonic() };
     } catch (error) {
@@ -225,17 +222,16 @@ export class Reflector {
       // then checked by a request. No warning here: in a quiet cluster every watch of such a kind is silent once.
       const quiet = this.#bookmarks !== 'yes';
       if (this.#bookmarks === 'unknown') this.#bookmarks = 'no';
-      const silent = new OperatorError('ERR_WATCH_BROKEN', `watch ${source.resource.plural}: silent for 70 s`);
-      return this.#failed('watch', silent, quiet);
+      return this.#failure('silent', `watch ${source.resource.plural}: silent for 70 s`, 0, quiet);
     } finally {
       stream.end();
     }
   }
 
-  /** Restarts the silence timer. */
-  #listen(stream: StreamGuard): void {
+  /** Restarts the silence timer. Silence before the end of a streamed list (`filling`) always ends the stream. */
+  #listen(stream: StreamGuard, filling: boolean): void {
     stream.silenceAfter(inactivityMs, () => {
-      if (this.#bookmarks === 'no') void this.#ask(stream);
+      if (this.#bookmarks === 'no' && !filling) void this.#ask(stream);
       else stream.cutAsSilent();
     });
   }
@@ -254,7 +250,7 @@ export class Reflector {
       });
       if (stream.signal.aborted) return;
       this.health.lastSeenAt = clock.monotonic();
-      this.#listen(stream);
+      this.#listen(stream, false);
     } catch {
       stream.cutAsSilent();
     }
@@ -265,23 +261,15 @@ export class Reflector {
     return this.#options.source.optional === true && isNotFound(error);
   }
 
-  #failed(verb: string, error: unknown, quiet = false): WatchInput {
+  #failed(verb: string, error: unknown): WatchInput {
     if (this.#isAbsent(error)) {
       this.health.lastSeenAt = this.#options.clock.monotonic();
       return { type: 'failed', kind: 'absent', retryAfterMs: retryAfterMs(error), now: this.health.lastSeenAt };
     }
     this.health.missing = isNotFound(error);
-    const kind: FailureKind = isGone(error)
-      ? 'expired'
-      : isResourceVersionTooLarge(error)
-        ? 'too-large-rv'
-        : isInvalid(error)
-          ? 'rejected'
-          : verb === 'list' && isOperatorError(error, 'ERR_TOO_LARGE')
-            ? 'too-large'
-            : 'other';
+    const tooLarge = verb === 'list' && isOperatorError(error, 'ERR_TOO_LARGE');
     const text = isOperatorError(error) ? errorText(error) : `${verb}: ${errorText(error)}`;
-    return this.#failure(kind, text, retryAfterMs(error), quiet);
+    return this.#failure(tooLarge ? 'too-large' : failureKind(error), text, retryAfterMs(error));
   }
 
   #failure(kind: FailureKind, reason: string, retryMs: number, quiet = false): WatchInput {

@@ -160,6 +160,8 @@ test.each<[string, WatchInput[], boolean, WatchEffect[]]>([
 test.each<[string, unknown, string]>([
   ['410 in an ERROR frame', { kind: 'Status', code: 410, reason: 'Expired' }, 'expired'],
   ['500 in an ERROR frame', { kind: 'Status', code: 500, message: 'boom' }, 'other'],
+  ['429 in an ERROR frame', { kind: 'Status', code: 429, reason: 'TooManyRequests' }, 'unavailable'],
+  ['a lag in an ERROR frame', { kind: 'Status', code: 504, message: 'Too large resource version' }, 'too-large-rv'],
   ['an empty ERROR frame', null, 'other'],
 ])('%s abandons the stream and is not an event', (_what, status, kindOfFailure) => {
   const { effects } = run([...listed, frame('ERROR', status)]);
@@ -175,6 +177,44 @@ test.each<[string, WatchInput]>([
   const { state, effects } = run([...listed, input]);
   expect(effects).toMatchObject([{ do: 'abandon', kind: 'other' }]);
   expect(state).toMatchObject({ phase: 'watching', rv: '10' });
+});
+
+const streams: WatchEffect = { do: 'watch', resourceVersion: '', initialEvents: true };
+const lists: WatchEffect = { do: 'list', resourceVersion: '', limit: 500, next: undefined };
+const busy = failed({ kind: 'unavailable' });
+
+test.each<[string, WatchInput[], WatchEffect]>([
+  ['streamed again after one failure', [failed()], streams],
+  ['a list after two failures', [failed(), proceed, failed()], lists],
+  [
+    'a list after two streams that ended before their initial events had',
+    [
+      { type: 'closed', lastedMs: 2_000, frames: 5, now: 0 },
+      proceed,
+      { type: 'closed', lastedMs: 2_000, frames: 5, now: 0 },
+    ],
+    lists,
+  ],
+  ['a list after one stream that fell silent', [frame('ADDED', object('a', '1')), failed({ kind: 'silent' })], lists],
+  ['a list if the server lags behind', [failed({ kind: 'too-large-rv' })], lists],
+  [
+    'a list if the server says in the stream that it lags behind',
+    [frame('ERROR', { code: 504, message: 'Too large resource version: 9' }), failed({ kind: 'too-large-rv' })],
+    lists,
+  ],
+  ['streamed while the server refuses connections or has too many requests', [busy, proceed, busy], streams],
+  [
+    'a list again after a list that failed as well',
+    [failed({ kind: 'silent' }), proceed, failed(), proceed, busy],
+    lists,
+  ],
+  [
+    'streamed the next time that everything is read',
+    [failed({ kind: 'silent' }), proceed, page([], '10'), failed({ kind: 'expired' })],
+    streams,
+  ],
+])('an initial list that is streamed is %s', (_what, inputs, effect) => {
+  expect(run([proceed, ...inputs, proceed], true).effects).toEqual([effect]);
 });
 
 test('failures are counted, and the count restarts after two minutes without a failure', () => {

@@ -1,4 +1,14 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { isObject } from '../../base/text/texts.ts';
+import {
+  apiError,
+  isConnectionRefused,
+  isGone,
+  isInvalid,
+  isResourceVersionTooLarge,
+  isTooManyRequests,
+  retryAfterMs,
+} from '../../kube/index.ts';
 import { quietMs } from '../backoff.ts';
 
 /**
@@ -32,6 +42,8 @@ interface Common {
   pageSize: number;
   /** Whether to ask for lists as streams (`sendInitialEvents`); `off` after the server has shown that it sends none. */
   streamingList: 'try' | 'off';
+  /** The next list is not streamed, although later ones may be: streams have just failed. */
+  plainNext: boolean;
 }
 
 /** Why a request or stream failed. */
@@ -46,8 +58,20 @@ export type FailureKind =
   | 'too-large'
   /** 404 of an optional kind. */
   | 'absent'
-  /** Anything else: connection lost, silence, 401, 403, 404, 429, 5xx, unreadable frame. */
+  /** The server refuses connections, or has too many requests (429). */
+  | 'unavailable'
+  /** The stream fell silent. */
+  | 'silent'
+  /** Anything else: connection lost, 401, 403, 404, 5xx, unreadable frame. */
   | 'other';
+
+/** The kind of failure that an error of the API server is. Pure. */
+export function failureKind(error: unknown): FailureKind {
+  if (isGone(error)) return 'expired';
+  if (isResourceVersionTooLarge(error)) return 'too-large-rv';
+  if (isInvalid(error)) return 'rejected';
+  return isTooManyRequests(error) || isConnectionRefused(error) ? 'unavailable' : 'other';
+}
 
 export type WatchInput =
   /** The wait has ended (or this is the start): make the next request. */
@@ -110,6 +134,7 @@ export function initialWatchState(options: {
     fromStorage: !options.selective,
     pageSize: options.pageSize,
     streamingList: options.streamingList ? 'try' : 'off',
+    plainNext: false,
   };
 }
 
@@ -139,7 +164,7 @@ function proceed(state: WatchState): WatchStep {
     return { state, effects: [{ do: 'watch', resourceVersion: state.rv, initialEvents: false }] };
   }
   // An interrupted list starts over: its snapshot may no longer be available.
-  if (state.streamingList === 'try') {
+  if (state.streamingList === 'try' && !state.plainNext) {
     return {
       state: { ...common(state), phase: 'streaming', items: new Map() },
       effects: [{ do: 'watch', resourceVersion: '', initialEvents: true }],
@@ -165,7 +190,7 @@ function takePage(state: WatchState, page: Extract<WatchInput, { type: 'page' }>
 }
 
 function complete(state: WatchState, items: readonly KubeObject[], rv: string, openWatch: boolean): WatchStep {
-  const next: WatchState = { ...common(state), phase: 'watching', rv };
+  const next: WatchState = { ...common(state), plainNext: false, phase: 'watching', rv };
   const effects: WatchEffect[] = [{ do: 'replace', items }];
   if (openWatch) effects.push({ do: 'watch', resourceVersion: rv, initialEvents: false });
   return { state: next, effects };
@@ -209,18 +234,13 @@ function takeBookmark(state: WatchState, object: KubeObject, rv: string): WatchS
 }
 
 function errorFrame(object: unknown): WatchEffect {
-  const status = (object ?? {}) as {
-    code?: number;
-    reason?: string;
-    message?: string;
-    details?: { retryAfterSeconds?: number };
-  };
-  const expired = status.code === 410 || status.reason === 'Expired' || status.reason === 'Gone';
+  const error = apiError('ERROR frame', isObject(object) ? Number(object['code'] ?? 0) : 0, object);
+  const expired = error.reason === 'Expired' || error.reason === 'Gone';
   return {
     do: 'abandon',
-    kind: expired ? 'expired' : 'other',
-    reason: `ERROR frame: ${status.code ?? ''} ${status.message ?? status.reason ?? 'no reason given'}`,
-    retryAfterMs: (status.details?.retryAfterSeconds ?? 0) * 1000,
+    kind: expired ? 'expired' : failureKind(error),
+    reason: error.message,
+    retryAfterMs: retryAfterMs(error),
   };
 }
 
@@ -230,7 +250,8 @@ function abandon(state: WatchState, reason: string): WatchStep {
 
 function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }>): WatchStep {
   const failures = failure.now - state.failedAt > quietMs ? 1 : state.failures + 1;
-  const base: Common = { ...common(state), failures, failedAt: failure.now };
+  const plainNext = state.plainNext || (state.phase === 'streaming' && endsStreaming(failure.kind, failures));
+  const base: Common = { ...common(state), plainNext, failures, failedAt: failure.now };
   const wait: WatchEffect = { do: 'wait', failures, atLeastMs: failure.retryAfterMs };
   switch (failure.kind) {
     case 'expired':
@@ -258,9 +279,18 @@ function fail(state: WatchState, failure: Extract<WatchInput, { type: 'failed' }
           { do: 'wait', failures: 0, atLeastMs: Math.max(absentWaitMs, failure.retryAfterMs) },
         ],
       };
-    case 'other':
+    default:
       return { state: { ...base, ...resting(state) }, effects: [wait] };
   }
+}
+
+/**
+ * Whether a failure of a streamed list makes the next one a plain list. A watch cache that does not catch up never marks
+ * the end of a stream, while a plain list is read from storage. A server that is down or busy is spared the list: it
+ * costs more memory than the stream. Source: client-go's reflector.
+ */
+function endsStreaming(kind: FailureKind, failures: number): boolean {
+  return kind === 'silent' || kind === 'too-large-rv' || (failures > 1 && kind !== 'unavailable');
 }
 
 /** The state after a failure: a complete cache continues from its version, an unfinished list starts over. */
@@ -269,6 +299,6 @@ function resting(state: WatchState): { phase: 'watching'; rv: string } | { phase
 }
 
 function common(state: WatchState): Common {
-  const { failures, failedAt, fromStorage, pageSize, streamingList } = state;
-  return { failures, failedAt, fromStorage, pageSize, streamingList };
+  const { failures, failedAt, fromStorage, pageSize, streamingList, plainNext } = state;
+  return { failures, failedAt, fromStorage, pageSize, streamingList, plainNext };
 }

@@ -51,6 +51,8 @@ export class FakeApiServer {
   token: string | undefined;
   expiry: 'frame' | 'http';
   streamingList: boolean;
+  /** When false, a streamed list has no end, as from a watch cache that does not catch up. */
+  endsInitialEvents = true;
   #server: Server | undefined;
   readonly #resources: Map<string, ResourceRef>;
   readonly #sockets = new Set<Socket>();
@@ -339,7 +341,8 @@ export class FakeApiServer {
     this.watches.push(watch);
     if (initial || from === 0) {
       for (const object of this.storage.list(resource)) if (watch.selects(object)) watch.frame('ADDED', object);
-      if (initial) watch.bookmark(String(this.storage.version), { 'k8s.io/initial-events-end': 'true' });
+      if (initial && this.endsInitialEvents)
+        watch.bookmark(String(this.storage.version), { 'k8s.io/initial-events-end': 'true' });
     } else {
       for (const event of this.storage.history) if (event.version > from) watch.deliver(event);
     }
