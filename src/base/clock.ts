@@ -11,18 +11,22 @@ export interface Clock {
   /** Monotonic time, milliseconds from an arbitrary origin. */
   monotonic(): number;
   /**
-   * Runs `fn` once after `ms` milliseconds. The returned function cancels it; calling it twice is harmless.
+   * Runs `fn` once after `ms` milliseconds, or after 2^31 - 1 (24 days) if `ms` is more. The returned function cancels
+   * it; calling it twice is harmless.
    * With `unref` the timer does not keep the process alive.
    */
   setTimeout(fn: () => void, ms: number, options?: { readonly unref?: boolean }): () => void;
 }
+
+/** Longest delay of the machine's timers, which fire after 1 ms when theirs is longer. Units: ms. */
+const longestDelayMs = 2 ** 31 - 1;
 
 /** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimeout: (fn, ms, options) => {
-    const timer = setTimeout(fn, ms);
+    const timer = setTimeout(fn, Math.min(ms, longestDelayMs));
     if (options?.unref === true) timer.unref();
     return () => clearTimeout(timer);
   },

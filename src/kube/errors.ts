@@ -7,7 +7,7 @@ export interface ApiFailure {
   status: number;
   /** CamelCase word such as `NotFound`, `Expired`, `Conflict`; empty when the answer was not a `Status`. */
   reason: string;
-  /** The delay that the server asks for. Units: ms. Undefined when it asks for none. */
+  /** The delay that the server asks for, at most five minutes. Units: ms. Undefined when it asks for none. */
   retryAfterMs?: number | undefined;
   causes?: readonly { reason?: string; message?: string; field?: string }[] | undefined;
 }
@@ -80,14 +80,18 @@ function codeOf(status: number, failure: ApiFailure): ErrorCode {
   }
 }
 
+/** The longest delay that a server may ask for: a date is wrong where clocks differ. Units: ms. */
+const longestRetryAfterMs = 300_000;
+
 /** Delay from a Retry-After header (seconds or HTTP date, RFC 9110 §10.2.3) or from `details`. Units: ms. */
 function retryAfter(header: string | undefined, seconds: unknown, now: number): number | undefined {
-  if (header !== undefined && /^\d{1,9}$/.test(header.trim())) return Number(header) * 1000;
+  const capped = (ms: number): number => Math.min(Math.max(0, ms), longestRetryAfterMs);
+  if (header !== undefined && /^\d+$/.test(header.trim())) return capped(Number(header) * 1000);
   if (header !== undefined) {
     const at = Date.parse(header);
-    if (!Number.isNaN(at)) return Math.max(0, at - now);
+    if (!Number.isNaN(at)) return capped(at - now);
   }
-  return typeof seconds === 'number' && seconds > 0 ? seconds * 1000 : undefined;
+  return typeof seconds === 'number' && seconds > 0 ? capped(seconds * 1000) : undefined;
 }
 
 const status = (error: unknown): number | undefined => (error instanceof ApiError ? error.status : undefined);
@@ -140,7 +144,7 @@ export const isResourceVersionTooLarge = (error: unknown): boolean =>
   (error.causes.some((c) => c.reason === 'ResourceVersionTooLarge') ||
     /too large resource version/i.test(error.message));
 
-/** The delay that the server asked for, or 0. Units: ms. */
+/** The delay that the server asked for, at most five minutes, or 0. Units: ms. */
 export function retryAfterMs(error: unknown): number {
   return error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
 }

@@ -253,8 +253,8 @@ export class WorkQueue {
     if (!next || next.readyAt >= this.#timerAt) return;
     this.#cancelTimer?.();
     this.#timerAt = next.readyAt;
-    // Timers beyond 2^31 ms fire immediately; a timer that fires early is set again.
-    const ms = Math.min(Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic())), 2 ** 31 - 1);
+    // A timer fires early if its delay is longer than the clock's longest; then it is set again.
+    const ms = Math.max(0, Math.ceil(this.#timerAt - this.#clock.monotonic()));
     this.#cancelTimer = this.#clock.setTimeout(() => this.#ripen(), ms);
   }
 

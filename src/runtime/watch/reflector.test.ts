@@ -309,6 +309,23 @@ test.each(['list', 'watch'] as const)('waits the Retry-After seconds after a ref
   await until('the watch', () => server.openWatches().length === 1);
 });
 
+test('a wait of years, in a header or in a stream, is a wait of five minutes', async () => {
+  await begin();
+  server.script({ verb: 'list' }, { do: 'fail', error: busy(), retryAfter: '999999999' });
+  cache.start(stop.signal);
+  await until('the refusal', () => server.seen({ verb: 'list' }).length === 1 && clock.pending === 1);
+  await clock.advance(299_000);
+  expect(server.seen({ verb: 'list' })).toHaveLength(1);
+  await clock.advance(1_001);
+  await until('the watch', () => server.openWatches().length === 1);
+  server.openWatches()[0]!.error(busy(999_999_999));
+  await until('the end of the watch', () => server.openWatches().length === 0 && clock.pending === 1);
+  await clock.advance(299_000);
+  expect(server.seen({ verb: 'watch' })).toHaveLength(1);
+  await clock.advance(1_001);
+  await until('the next watch', () => server.openWatches().length === 1);
+});
+
 test('a very short watch is a failure: the source backs off from a server that closes every watch', async () => {
   await begin();
   server.script({ verb: 'watch' }, { do: 'raw', status: 200, body: '', contentType: 'application/json' }, 5);
