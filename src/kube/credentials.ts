@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../base/clock.ts';
 import { sha256Hex } from '../base/canonical-json.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
+import { ExecPlugin, type ExecSection, type PluginCredential } from './exec-plugin.ts';
 import { currentCluster, currentUser, fullConfig, namespaceOf, serverOf, type KubeSettings } from './kubeconfig.ts';
 import { createPool, type TlsMembers } from './pool.ts';
 
@@ -17,6 +18,7 @@ export interface Endpoint {
   /** `host:port`, for metrics. */
   host: string;
   headers: Record<string, string>;
+  tls: TlsMembers;
   dispatcher: Dispatcher;
 }
 
@@ -35,6 +37,7 @@ const minRefreshMs = 1_000;
 export class Credentials {
   readonly #load: () => KubeSettings;
   readonly #clock: Clock;
+  readonly #plugin: ExecPlugin;
   #settings: KubeSettings;
   #config: KubeConfig | undefined;
   #endpoint: Promise<Endpoint> | undefined;
@@ -51,6 +54,7 @@ export class Credentials {
   constructor(load: () => KubeSettings, clock: Clock) {
     this.#load = load;
     this.#clock = clock;
+    this.#plugin = new ExecPlugin(clock);
     this.#settings = load();
   }
 
@@ -70,11 +74,14 @@ export class Credentials {
   /**
    * The endpoint of the credentials, which are read again after `reuseMs`. While they cannot be read, for example because
    * a file is missing or empty while it is replaced, the endpoint is the former one, and they are read again in a second.
+   * The credential of an exec plugin is kept until it expires or is refused.
    * Errors: ERR_CONFIG_INVALID when they cannot be read, and there is no former endpoint that the server accepts.
    */
   current(): Promise<Endpoint> {
     const now = this.#clock.monotonic();
-    if (!this.#endpoint || now > this.#staleAt) {
+    const { expired } = this.#plugin;
+    if (expired) this.#good = undefined;
+    if (!this.#endpoint || expired || now > this.#staleAt) {
       if (this.#used) this.#reload();
       this.#used = true;
       this.#readAt = now;
@@ -88,13 +95,19 @@ export class Credentials {
     return this.#endpoint;
   }
 
+  /** Whether the endpoint is waiting for a person who may have to log in. */
+  get asksPerson(): boolean {
+    return this.#plugin.asksPerson;
+  }
+
   /**
    * Options for opening a WebSocket to the server: TLS material, headers, and an agent if there is a proxy.
    * Errors: ERR_CONFIG_INVALID.
    */
   async socketOptions(): Promise<Record<string, unknown>> {
+    const { tls, headers } = await this.current();
     const proxied = Boolean(currentCluster(this.#settings)?.proxyUrl);
-    return this.#options(proxied || needsAuthenticator(this.#settings));
+    return { ...(proxied ? await this.#options(true) : tls), headers };
   }
 
   /**
@@ -102,12 +115,15 @@ export class Credentials {
    * once a second.
    */
   invalidate(): void {
-    if (this.#clock.monotonic() - this.#readAt < minRefreshMs) return;
+    const obtainedAt = currentUser(this.#settings)?.exec ? this.#plugin.obtainedAt : this.#readAt;
+    if (this.#clock.monotonic() - obtainedAt < minRefreshMs) return;
+    this.#plugin.refused();
     this.#staleAt = -Infinity;
     this.#good = undefined;
   }
 
   async close(): Promise<void> {
+    this.#plugin.stop();
     await this.#pool?.destroy();
     this.#pool = undefined;
     this.#poolKey = '';
@@ -125,12 +141,23 @@ export class Credentials {
     }
   }
 
-  async #options(byClientNode: boolean): Promise<TlsOptions> {
+  /** `whole`: with everything that client-node knows, such as an agent for a proxy. */
+  async #options(whole = false): Promise<TlsOptions> {
     try {
-      return byClientNode ? await authenticated(this.config) : identity(this.#settings);
+      const settings = await this.#answered(this.#settings);
+      if (!whole && !needsAuthenticator(settings)) return identity(settings);
+      return await authenticated(settings === this.#settings ? this.config : fullConfig(settings));
     } catch (cause) {
       throw new OperatorError('ERR_CONFIG_INVALID', `kubeconfig: ${errorText(cause)}`, { cause });
     }
+  }
+
+  /** The settings with the answer of the exec plugin in place of its section. */
+  async #answered(settings: KubeSettings): Promise<KubeSettings> {
+    const exec = currentUser(settings)?.exec as ExecSection | null | undefined;
+    if (exec) return withCredential(settings, await this.#plugin.credential(exec));
+    this.#plugin.stop();
+    return settings;
   }
 
   async #resolveOrKeep(): Promise<Endpoint> {
@@ -146,7 +173,7 @@ export class Credentials {
   async #resolve(): Promise<Endpoint> {
     const settings = this.#settings;
     const cluster = currentCluster(settings);
-    const options = await this.#options(needsAuthenticator(settings));
+    const options = await this.#options();
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {}))
       headers[name.toLowerCase()] = String(value).trim();
@@ -161,16 +188,33 @@ export class Credentials {
       void old?.close().catch(() => {});
     }
     const { origin, host, pathname } = new URL(serverOf(settings));
-    return { origin, host, basePath: pathname === '/' ? '' : pathname, headers, dispatcher: this.#pool };
+    return { origin, host, basePath: pathname === '/' ? '' : pathname, headers, tls, dispatcher: this.#pool };
   }
 }
 
 type TlsOptions = TlsMembers & { headers?: Record<string, unknown>; auth?: string } & Record<string, unknown>;
 
-/** True when a program or a provider supplies the credentials. */
+/** True when a provider, such as OIDC, supplies the credentials. */
 function needsAuthenticator(settings: KubeSettings): boolean {
-  const user = currentUser(settings);
-  return Boolean(user?.exec) || (Boolean(user?.authProvider) && tokenFileOf(settings) === undefined);
+  return Boolean(currentUser(settings)?.authProvider) && tokenFileOf(settings) === undefined;
+}
+
+/** A token or certificate in the kubeconfig itself takes precedence over that of the plugin. */
+function withCredential(settings: KubeSettings, { token, certificate, key }: PluginCredential): KubeSettings {
+  const current = currentUser(settings);
+  const base64 = (pem: string): string => Buffer.from(pem).toString('base64');
+  const users = settings.users.map((user) => {
+    if (user !== current) return user;
+    const { exec: _, ...rest } = user;
+    return {
+      ...rest,
+      ...(token !== undefined && !user.token ? { token } : {}),
+      ...(certificate === undefined || key === undefined || user.certFile || user.certData
+        ? {}
+        : { certData: base64(certificate), keyData: base64(key) }),
+    };
+  });
+  return { ...settings, users };
 }
 
 async function authenticated(config: KubeConfig): Promise<TlsOptions> {

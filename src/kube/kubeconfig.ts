@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { isIPv6 } from 'node:net';
 import { homedir } from 'node:os';
-import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { delimiter, dirname, join, resolve } from 'node:path';
 import type * as ClientNode from '@kubernetes/client-node';
 // The index of client-node loads fifteen hundred generated files, which takes most of a second, and 80 MB for the life
 // of a process. The module `config_types` reads a kubeconfig and loads nothing else.
@@ -161,7 +161,7 @@ function namedFiles(): string[] {
 
 function readSettings(path: string): KubeSettings {
   const raw = (parseYaml(readFileSync(path, 'utf8')) ?? {}) as RawConfig;
-  const absolute = (file: string): string => (isAbsolute(file) ? file : join(dirname(path), file));
+  const absolute = (file: string): string => resolve(dirname(path), file);
   const users = newUsers(raw.users).map((user) => {
     const entry = raw.users?.find((u) => u.name === user.name)?.user ?? {};
     const { tokenFile, 'as-groups': asGroups } = entry;
@@ -169,10 +169,13 @@ function readSettings(path: string): KubeSettings {
     // Where both are set, `token` is used only while nothing can be read from the token file, as in client-go.
     const fromFile = file !== undefined && (!user.token || holdsToken(file));
     const { token, ...rest } = user;
+    // A command without a slash is looked up in PATH.
+    const exec = user.exec as { command?: string } | null | undefined;
     const read: ClientNode.User = {
       ...rest,
       ...(user.certFile ? { certFile: absolute(user.certFile) } : {}),
       ...(user.keyFile ? { keyFile: absolute(user.keyFile) } : {}),
+      ...(exec?.command?.includes('/') ? { exec: { ...exec, command: absolute(exec.command) } } : {}),
       // client-node reads `token-file`, which is not a kubeconfig field, and ignores `tokenFile`, which is one.
       ...(fromFile ? { authProvider: tokenFrom(file) } : token ? { token } : {}),
     };

@@ -90,8 +90,8 @@ export class RestClient implements KubeClient {
   }
 
   /** The bearer token of the kubeconfig's user; undefined when the user has another credential. */
-  async bearerToken(): Promise<string | undefined> {
-    const { authorization = '' } = (await this.#credentials.current()).headers;
+  async bearerToken(options: Pick<RequestOptions, 'signal' | 'deadlineMs'> = {}): Promise<string | undefined> {
+    const { authorization = '' } = await this.#http.authentication({ ...options, what: 'bearer token' });
     return authorization.startsWith('Bearer ') ? authorization.slice(7) : undefined;
   }
 

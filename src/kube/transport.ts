@@ -72,7 +72,6 @@ export class Transport {
     const { clock, credentials, onRetry } = this.#options;
     const deadlineMs = call.deadlineMs ?? defaultDeadlineMs;
     const limit = new CallLimit(clock, deadlineMs, call.what, call.signal);
-    const end = clock.monotonic() + deadlineMs;
     let refused = false;
     try {
       for (let attempt = 0; ; attempt++) {
@@ -81,9 +80,9 @@ export class Transport {
         } catch (error) {
           const wait = limit.reason ? undefined : this.#retryDelay(call, error, { attempt, refused });
           refused ||= isUnauthorized(error);
-          if (wait === undefined || clock.monotonic() + wait >= end) throw limit.explain(error);
+          if (wait === undefined || clock.monotonic() + wait >= limit.endsAt) throw limit.explain(error);
           onRetry?.(call.method, new URL(credentials.server).host);
-          if (wait > 0) await limit.pause(clock, wait);
+          if (wait > 0) await limit.pause(wait);
         }
       }
     } finally {
@@ -95,10 +94,11 @@ export class Transport {
   async stream(call: HttpCall & { signal: AbortSignal }): Promise<AsyncIterable<Uint8Array>> {
     const headers = new AbortController();
     const limit = new CallLimit(this.#options.clock, call.deadlineMs ?? defaultDeadlineMs, call.what, call.signal);
-    limit.onEnd = () => headers.abort();
     try {
+      const endpoint = await this.#endpoint(limit);
       if (limit.reason) throw limit.reason;
-      const answer = await this.#open(call, headers.signal);
+      limit.onEnd = () => headers.abort();
+      const answer = await this.#open(call, endpoint, headers.signal);
       if (answer.statusCode !== 200) {
         const tooLarge = (): Error => new OperatorError('ERR_TOO_LARGE', `${call.what}: too large`);
         const text = await readWhole(answer.body, 1024 * 1024, tooLarge).then(String, () => '');
@@ -115,9 +115,27 @@ export class Transport {
     }
   }
 
+  /** The headers that authenticate a call. Errors: ERR_CONFIG_INVALID, ERR_TIMEOUT, ERR_ABORTED. */
+  async authentication(call: Pick<HttpCall, 'what' | 'signal' | 'deadlineMs'>): Promise<Record<string, string>> {
+    const { clock } = this.#options;
+    const limit = new CallLimit(clock, call.deadlineMs ?? defaultDeadlineMs, call.what, call.signal);
+    try {
+      return (await this.#endpoint(limit)).headers;
+    } finally {
+      limit.close();
+    }
+  }
+
+  /** The endpoint. It may wait for an exec plugin, and then for a person, who has the time that a login takes. */
+  #endpoint(limit: CallLimit): Promise<Endpoint> {
+    const { credentials } = this.#options;
+    const endpoint = credentials.current();
+    return limit.share(endpoint, !credentials.asksPerson);
+  }
+
   async #once(call: HttpCall, limit: CallLimit): Promise<string> {
     const { credentials } = this.#options;
-    const endpoint = await credentials.current();
+    const endpoint = await this.#endpoint(limit);
     const observe = this.#observer(call, endpoint);
     let seen = false;
     const maxBytes = call.maxBytes ?? maxAnswerBytes;
@@ -140,8 +158,7 @@ export class Transport {
   }
 
   /** Opens a call whose answer is read as a stream. */
-  async #open(call: HttpCall, signal: AbortSignal): Promise<Dispatcher.ResponseData<null>> {
-    const endpoint = await this.#options.credentials.current();
+  async #open(call: HttpCall, endpoint: Endpoint, signal: AbortSignal): Promise<Dispatcher.ResponseData<null>> {
     const observe = this.#observer(call, endpoint);
     try {
       const answer = await requestStream(endpoint.dispatcher, { ...this.#request(call, endpoint), signal });

@@ -99,9 +99,9 @@ async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string 
 }
 
 /** The bearer token of the kubeconfig's user. Without a kubeconfig there is none. */
-async function ownToken({ kube }: ConnectDeps): Promise<string | undefined> {
+async function ownToken({ kube, signal }: ConnectDeps): Promise<string | undefined> {
   try {
-    return await (await kube()).bearerToken();
+    return await (await kube()).bearerToken({ signal });
   } catch {
     return undefined;
   }
