@@ -29,6 +29,11 @@ export interface LabelRules {
   readonly node: string;
   /** Redacts an attribute; undefined drops it. */
   readonly redact: (key: string, value: AnyValue) => AnyValue | undefined;
+  /**
+   * The values of labels that were made of a Resource's attributes before, by the same rules for redaction and length;
+   * null for those that redaction dropped. All streams of a Resource share its attributes.
+   */
+  readonly made: WeakMap<Attribute, string | null>;
 }
 
 /**
@@ -62,13 +67,13 @@ function collect(
   into: Map<string, string>,
 ): void {
   let joined: Map<string, { key: string; value: string }[]> | undefined;
-  for (const { key, value } of attributes) {
+  for (const attribute of attributes) {
+    const { key } = attribute;
     if (key === alwaysDropped || (fromResource && !isPromoted(key))) continue;
     const name = freeOfReserved(labelName(key));
     if (rules.drop.has(name)) continue;
-    const kept = rules.redact(key, value);
-    if (kept === undefined) continue;
-    const text = truncate(valueText(kept), rules.maxValueLength);
+    const text = fromResource ? sharedLabelText(attribute, rules) : labelText(attribute, rules);
+    if (text === null) continue;
     const before = into.get(name);
     if (before === undefined) into.set(name, text);
     else {
@@ -84,6 +89,17 @@ function collect(
   }
 }
 
+function sharedLabelText(attribute: Attribute, rules: LabelRules): string | null {
+  let text = rules.made.get(attribute);
+  if (text === undefined) rules.made.set(attribute, (text = labelText(attribute, rules)));
+  return text;
+}
+
+function labelText({ key, value }: Attribute, { redact, maxValueLength }: LabelRules): string | null {
+  const kept = redact(key, value);
+  return kept === undefined ? null : truncate(valueText(kept), maxValueLength);
+}
+
 function firstKey(attributes: readonly Attribute[], name: string): string {
   return attributes.find(({ key }) => freeOfReserved(labelName(key)) === name)?.key ?? name;
 }
@@ -93,13 +109,20 @@ function freeOfReserved(name: string): string {
   return name === 'le' || name === 'quantile' ? `exported_${name}` : name;
 }
 
+/** The texts of lists, maps and bytes, which may be long, and of which each stream of a Resource asks. */
+const texts = new WeakMap<object, string>();
+
 /** An attribute value as a label's text: plain for scalars, JSON for lists and maps, base64 for bytes. */
 export function valueText(value: AnyValue): string {
   if (typeof value === 'string') return value;
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value);
   if (value === null) return '';
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64');
-  return JSON.stringify(plainValue(value));
+  let text = texts.get(value);
+  if (text === undefined) {
+    const plain = plainValue(value);
+    texts.set(value, (text = typeof plain === 'string' ? plain : JSON.stringify(plain)));
+  }
+  return text;
 }
 
 /** An attribute value as plain JSON data. */
@@ -116,9 +139,12 @@ export function plainValue(value: AnyValue): unknown {
 /** Cuts a text without lone surrogates to `max` characters, never through a surrogate pair. */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;
-  const end = /[\ud800-\udbff]/.test(text[max - 1] ?? '') ? max - 1 : max;
-  // A slice would keep the whole text in memory.
-  return Buffer.from(text.slice(0, end)).toString();
+  return copied(text.slice(0, /[\ud800-\udbff]/.test(text[max - 1] ?? '') ? max - 1 : max));
+}
+
+/** The text with memory of its own: a slice keeps the whole text that it is a part of. */
+export function copied(slice: string): string {
+  return Buffer.from(slice).toString();
 }
 
 /** The text of the attribute with this key; `''` where there is none. */

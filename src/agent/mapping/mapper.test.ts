@@ -1,5 +1,6 @@
+import { jest } from '@jest/globals';
 import type { CaptureMonitorRule } from '../../capture/index.ts';
-import { Redactors } from '../redaction/redactor.ts';
+import { Redactor, Redactors } from '../redaction/redactor.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import type { Labels } from '../../tsdb/index.ts';
 import type { SampleSink } from './hand-out.ts';
@@ -658,4 +659,33 @@ test('a quantile that a summary has twice is one series', () => {
   expect(new Set(names).size).toBe(4);
   expect(names).toHaveLength(4);
   expect(mapper.table.size).toBe(4);
+});
+
+test('the attributes of a Resource are redacted once for all its streams, and again under another policy', () => {
+  const redact = jest.spyOn(Redactor.prototype, 'attribute');
+  const json = jest.spyOn(JSON, 'stringify');
+  const calls = (): number[] => [redact, json].map(({ mock }) => mock.calls.filter(([a]) => isOfResource(a)).length);
+  const isOfResource = (a: unknown): boolean => a === 'url.full' || (Array.isArray(a) && a[0] === 'of the resource');
+  const list = { key: 'server.port', value: ['of the resource', 1] };
+  const policy = (action: 'Hash' | 'Truncate'): MappingPolicy => ({
+    ...defaultPolicy('n1'),
+    redactors: new Redactors([{ labels: [{ name: 'url_full', action }] }]),
+  });
+  const { mapper, send, sink, at } = setUp(policy('Truncate'));
+  try {
+    const points = Array.from({ length: 50 }, (_, i) => ({ at: 1, value: i, labels: { i } }));
+    const all = counter(points, { 'url.full': 'http://h/a?token=b' });
+    const [resource] = all.resources;
+    const given = { resources: [{ ...resource!, attributes: [...resource!.attributes, list] }] };
+    expect(send(1, given)[49]).toContain('url_full=http://h/a?token');
+    expect(calls()).toEqual([1, 1]);
+    mapper.setPolicy(policy('Hash'), at(2), sink);
+    expect(calls()).toEqual([2, 1]);
+    expect(send(3, counter([{ at: 3, value: 9, labels: { i: 1 } }], { 'url.full': 'x' }))[0]).toMatch(
+      /url_full=\w{16}/,
+    );
+  } finally {
+    redact.mockRestore();
+    json.mockRestore();
+  }
 });

@@ -16,7 +16,15 @@ import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './st
 import { PeerNames } from './peer-names.ts';
 import { countBehind, countedSoFar, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares } from './stream-shares.ts';
-import { accountOf, chargedTo, isFlow, type StreamSubject, streamSubject, subjectLabels } from './stream-subject.ts';
+import {
+  accountOf,
+  chargedTo,
+  isFlow,
+  ResourceLabels,
+  type StreamSubject,
+  streamSubject,
+  subjectLabels,
+} from './stream-subject.ts';
 import { StreamIndex } from './stream-index.ts';
 
 /** Wall time for samples, monotonic time for silence. Units: ms. */
@@ -83,6 +91,8 @@ export class SeriesMapper {
   /** Number of series that hit a limit, by the scope of the limit. */
   readonly limitHits: Record<LimitScope, number> = { node: 0, namespace: 0, monitor: 0 };
   #policy: MappingPolicy;
+  /** What was made of Resources under this policy. */
+  #made = new ResourceLabels();
   readonly #streams = new StreamIndex();
   #touched: Series[] = [];
   #window = 1;
@@ -352,6 +362,7 @@ export class SeriesMapper {
   setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
     this.flush(sink);
     this.#policy = policy;
+    this.#made = new ResourceLabels();
     this.limits.reset(policy.limits, policy.monitors);
     const left = new Set<Group>();
     const charged = new Set<Stream['group']>();
@@ -425,7 +436,7 @@ export class SeriesMapper {
     stream.scope = null;
     stream.intervalMs = rules.intervalMs;
     if (!rules.keep) return this.#feed(stream, null, before);
-    const base = subjectLabels(stream, subject, rules, this.#policy, this.#peers);
+    const base = subjectLabels(stream, subject, rules, this.#policy, this.#peers, this.#made);
     const { name, type, help, unit } = stream.family;
     stream.family = this.table.family(name, type, help, unit);
     const size = layoutOf(stream.shape).components.length;

@@ -5,6 +5,7 @@ import type { Identity } from '../identity/identity.ts';
 import { instanceKey } from '../identity/instance-id.ts';
 import type { PodIdentity } from '../identity/pod-identity.ts';
 import type { Attribute } from '../otlp/model.ts';
+import type { Redactor } from '../redaction/redactor.ts';
 import { attributeText, type Pair, streamLabels, truncate, valueText } from './label-set.ts';
 import { metricFamily } from './metric-families.ts';
 import type { StreamRules } from './monitor-rules.ts';
@@ -87,6 +88,17 @@ export function accountOf(otlpName: string, [namespace = '']: readonly string[])
   return isFlow(otlpName) && namespace !== '' ? `flows/${namespace}` : namespace;
 }
 
+/** The values of labels that were made of Resource attributes under one policy, by their redactor. */
+export class ResourceLabels {
+  readonly #made = new WeakMap<Redactor, WeakMap<Attribute, string | null>>();
+
+  under(redactor: Redactor): WeakMap<Attribute, string | null> {
+    let made = this.#made.get(redactor);
+    if (!made) this.#made.set(redactor, (made = new WeakMap()));
+    return made;
+  }
+}
+
 /** The labels of a stream under the rules of its pod and namespace, with the requested labels of the pod. */
 export function subjectLabels(
   stream: Stream,
@@ -94,6 +106,7 @@ export function subjectLabels(
   { dropLabels, podLabels }: StreamRules,
   policy: MappingPolicy,
   peers: PeerNames,
+  made: ResourceLabels,
 ): readonly Pair[] {
   const ends = ['k8s.src.namespace', 'k8s.dst.namespace'].map(valueOf).filter(Boolean);
   const redactor = policy.redactors.of(...(pod ? [pod.namespace] : ends));
@@ -101,7 +114,10 @@ export function subjectLabels(
   const { maxLabelValueLength: maxValueLength } = policy.limits;
   const redact = (key: string, value: Attribute['value']): Attribute['value'] | undefined =>
     namingKeys.has(key) ? value : redactor.attribute(key, value);
-  const base = streamLabels(resource, point, { drop, maxValueLength, node: policy.node, redact });
+  const base = streamLabels(resource, point, {
+    ...{ drop, maxValueLength, node: policy.node, redact },
+    made: made.under(redactor),
+  });
   const added = new Map<string, string>();
   if (policy.cluster !== '') added.set('k8s_cluster_name', policy.cluster);
   const peer = peers.of(stream, valueOf('server.address'));

@@ -1,4 +1,5 @@
 import type { CaptureRedaction } from '../../capture/index.ts';
+import { collectGarbage } from '../../testing/heap.ts';
 import { mergeRedaction } from './merge.ts';
 import { Redactor, Redactors } from './redactor.ts';
 
@@ -9,6 +10,7 @@ describe('without a policy', () => {
   test.each([
     ['url.full', 'https://u:p@shop/a?token=t&q=1&Sig=s', 'https://shop/a?token=REDACTED&q=1&Sig=REDACTED'],
     ['url.query', 'password=x&y=2', 'password=REDACTED&y=2'],
+    ['url.full', 'https://u:p@ss@shop/a', 'https://shop/a'],
     ['http.target', '/a?%74oken=x', '/a?%74oken=REDACTED'],
     ['url.query', 'samlresponse=x&TOTP=1&badge=2', 'samlresponse=REDACTED&TOTP=REDACTED&badge=2'],
     ['url.path', '/a/b', '/a/b'],
@@ -20,6 +22,81 @@ describe('without a policy', () => {
   ])('the attribute %s with the value %s becomes %s', (key, value, expected) => {
     expect(redactor.attribute(key, value, new Set(['authorization']))).toBe(expected);
   });
+});
+
+describe('a text of more than 8,192 characters', () => {
+  const long = 'x'.repeat(10_000);
+  const plain = redactorOf([]);
+  const rewriting = redactorOf([{ paths: [{ pattern: '^/reset/(.*)/end$', replacement: '/reset/{code}/end' }] }]);
+  const cut = (text: string): string => text.slice(0, 8_192);
+  /** What a failed expectation can show. */
+  const brief = (text: unknown): string => `${String(text).slice(0, 60)}… ${String(text).length}`;
+
+  test.each([
+    ['url.full', `http://h/a?token=${long}`, 'http://h/a?token=REDACTED'],
+    ['url.query', `a=${long}&token=t`, cut(`a=${long}`)],
+    ['http.target', `/${long}?token=t`, cut(`/${long}`)],
+    ['url.path', `/😀${long}`, cut(`/😀${long}`)],
+    ['url.full', `http://u:${long}@h/a`, 'REDACTED'],
+  ])('is cut before it is redacted: %s', (key, value, expected) => {
+    expect(brief(plain.attribute(key, value))).toBe(brief(expected));
+  });
+
+  test.each([
+    ['url.path', `/reset/${long}/end`, '/REDACTED'],
+    ['url.full', `http://u:p@h/reset/${long}/end?a=b`, 'http://h/REDACTED'],
+    [
+      'url.full',
+      `http://h/reset/secret/end?a=${long}`,
+      cut(`http://h/reset/secret/end?a=${long}`).replace('secret', '{code}'),
+    ],
+    ['url.full', `http://u:${long}@h/reset/a/end`, 'REDACTED'],
+  ])('shows nothing of a path that no rewrite can see whole: %s', (key, value, expected) => {
+    expect(brief(rewriting.attribute(key, value))).toBe(brief(expected));
+  });
+
+  test('is cut as the name of a span, too, and a path at the cut is not shown where paths are rewritten', () => {
+    expect(brief(plain.spanName(`GET /${long}`))).toBe(brief(cut(`GET /${long}`)));
+    expect(brief(rewriting.spanName(`GET /reset/${long}/end`))).toBe(brief('GET /REDACTED'));
+    expect(brief(rewriting.spanName(`/reset/secret/end ${long}`))).toBe(
+      brief(cut(`/reset/secret/end ${long}`).replace('secret', '{code}')),
+    );
+  });
+});
+
+/** The memory that a task leaves behind. Unit: megabytes. */
+async function megabytesKeptBy(task: () => void): Promise<number> {
+  await collectGarbage();
+  const before = process.memoryUsage().heapUsed;
+  task();
+  await collectGarbage();
+  return (process.memoryUsage().heapUsed - before) / 2 ** 20;
+}
+const megabytes = (i: number): string => Buffer.alloc(2 ** 20, 97 + i).toString();
+
+test('long paths, and the long names that short ones are parts of, are not remembered', async () => {
+  const redactor = redactorOf([{ paths: [{ pattern: '^/z', replacement: '/y' }] }]);
+  const kept = await megabytesKeptBy(() => {
+    for (let i = 0; i < 20; i++) redactor.path(`/${megabytes(i)}`);
+    for (let i = 0; i < 2_000; i++) redactor.spanName(`/an/id/of/a/user/${i} ${'x'.repeat(8_000)}`);
+  });
+  expect(kept).toBeLessThan(6);
+  expect(redactor.path('/z')).toBe('/y');
+});
+
+test('long names of the far ends of flows are not remembered', async () => {
+  const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
+  const kept = await megabytesKeptBy(() => {
+    for (let i = 0; i < 20; i++) redactors.of('pay', megabytes(i));
+  });
+  expect(kept).toBeLessThan(6);
+  expect(redactors.of('pay').attribute('a', 'x')).toBeUndefined();
+});
+
+test('lists with integers beyond the doubles, and bytes, can be cut as labels show them', () => {
+  const redactor = redactorOf([{ labels: [{ name: 'ids', action: 'Truncate' }] }]);
+  expect(redactor.attribute('ids', [2n ** 60n])).toBe('["11529215046068');
+  expect(redactor.attribute('ids', Uint8Array.of(1, 2))).toBe('AQI=');
 });
 
 describe('with the rules of policies', () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
-import { truncate } from '../mapping/label-set.ts';
+import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue } from '../otlp/model.ts';
 import { mergeRedaction, type Redaction, strictest } from './merge.ts';
@@ -14,7 +14,18 @@ const queryText = new Set(['db.query.text', 'db.statement']);
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
 const paths = new Set(['url.path', 'http.route']);
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
+/**
+ * URLs, paths and names of spans are cut to this length before they are redacted, which takes time and memory in
+ * proportion to it. No label or text of a span keeps more than half of it. Units: characters.
+ */
+const longestRedacted = 8_192;
+/** How many rewritten paths are remembered, and the longest of them. Units: paths, characters. */
 const rewritesKept = 10_000;
+const longestRewriteKept = 256;
+/** How many lists of namespaces are remembered, and the longest of them. Units: lists, characters. */
+const namespacesKept = 10_000;
+const longestNamespacesKept = 256;
+const redacted = 'REDACTED';
 
 /**
  * Redacts labels before they name a series, and spans before they are stored.
@@ -49,8 +60,8 @@ export class Redactor {
       }
     }
     if (typeof kept === 'string') {
-      if (urls.has(key)) kept = this.path(redactUrl(kept, this.#isSensitive, key === 'url.query'));
-      else if (paths.has(key)) kept = this.path(redactUrl(kept, this.#isSensitive));
+      if (urls.has(key)) kept = this.#url(kept, key === 'url.query');
+      else if (paths.has(key)) kept = this.#url(kept, false);
     }
     if (labels.size === 0) return kept;
     const action = labels.get(labelName(key)) ?? labels.get(key);
@@ -68,23 +79,37 @@ export class Redactor {
     if (this.#rewriters.length === 0) return text;
     const known = this.#rewritten.get(text);
     if (known !== undefined) return known;
-    const made = rewritePath(text, (path) => this.#rewriters.reduce((done, rewrite) => rewrite(done), path));
+    const isShort = text.length <= longestRewriteKept;
+    const own = isShort ? copied(text) : text;
+    const made = rewritePath(own, (path) => this.#rewriters.reduce((done, rewrite) => rewrite(done), path));
+    if (!isShort || made.length > longestRewriteKept) return made;
     if (this.#rewritten.size >= rewritesKept) this.#rewritten.clear();
-    this.#rewritten.set(text, made);
+    this.#rewritten.set(own, made);
     return made;
   }
 
   /**
    * The name of a span, which holds a method and a route or path: words that begin with a slash are treated as paths.
+   * A long name is cut; where paths are rewritten, a path that the cut goes through is replaced.
    */
   spanName(name: string): string {
-    return this.#rewriters.length === 0 ? name : name.replace(/(?<=^|\s)\/\S*/g, (path) => this.path(path));
+    const text = truncate(name, longestRedacted);
+    if (this.#rewriters.length === 0) return text;
+    const isCut = text.length < name.length;
+    return text.replace(/(?<=^|\s)\/\S*/g, (path, at: number) =>
+      isCut && at + path.length === text.length ? `/${redacted}` : this.path(path),
+    );
+  }
+
+  #url(text: string, queryOnly: boolean): string {
+    const url = text.length > longestRedacted ? beginningOf(text, this.#rewriters.length > 0) : text;
+    return this.path(redactUrl(url, this.#isSensitive, queryOnly));
   }
 
   #header(name: string, value: AnyValue, asked: ReadonlySet<string> | undefined): AnyValue | undefined {
     const lower = name.toLowerCase();
     if (!this.#rules.allowHeaders.has(lower) || !asked?.has(lower)) return undefined;
-    return this.#rules.obfuscateHeaders.has(lower) ? 'REDACTED' : value;
+    return this.#rules.obfuscateHeaders.has(lower) ? redacted : value;
   }
 
   readonly #isSensitive = (name: string): boolean => this.#rules.queryParams.has(name.toLowerCase());
@@ -119,6 +144,9 @@ export class Redactors {
     const setsKey = [...sets.keys()].toSorted().join(';');
     const redactor = this.#bySets.get(setsKey) ?? this.#make([...sets.values()]);
     this.#bySets.set(setsKey, redactor);
+    // The far end of a flow has whatever name its sender gives it.
+    if (key.length > longestNamespacesKept) return redactor;
+    if (this.#byNamespace.size >= namespacesKept) this.#byNamespace.clear();
     this.#byNamespace.set(key, redactor);
     return redactor;
   }
@@ -140,7 +168,7 @@ export class Redactors {
 /** A hash is the first 16 hex digits of SHA-256: the same on every node, so that a query can still group by it. */
 function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | undefined {
   if (action === 'Drop') return undefined;
-  const text = typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  const text = valueText(value);
   if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);
   return truncate(text, truncatedLength);
 }
@@ -155,10 +183,23 @@ function redactUrl(url: string, isSensitive: (name: string) => boolean, queryOnl
     .map((pair) => {
       const equals = pair.indexOf('=');
       if (equals < 0) return pair;
-      return isSensitive(percentDecoded(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=REDACTED` : pair;
+      return isSensitive(percentDecoded(pair.slice(0, equals))) ? `${pair.slice(0, equals)}=${redacted}` : pair;
     })
     .join('&');
   return withoutUser(url.slice(0, at)) + query;
+}
+
+const originAndPath = /^([a-z][a-z0-9+.-]*:\/\/[^/?#]*)?[^?#]*/i;
+
+/**
+ * The beginning of a long URL, path or query. A user and host of which the end is not seen are replaced, because the
+ * end says whether there is a user. So is a path where paths are rewritten, because a rewrite may look at all of it.
+ */
+function beginningOf(url: string, isRewritten: boolean): string {
+  const text = truncate(url, longestRedacted);
+  const [whole, origin = ''] = originAndPath.exec(text)!;
+  if (origin.length === text.length) return redacted;
+  return isRewritten && whole.length === text.length ? `${origin}/${redacted}` : text;
 }
 
 /** Rewrites the path of a URL, or of a text that is a path, and leaves its origin, query and fragment alone. */
@@ -168,5 +209,5 @@ function rewritePath(url: string, rewrite: (path: string) => string): string {
 }
 
 function withoutUser(url: string): string {
-  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/@?#]*@/i, '$1');
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/?#]*@/i, '$1');
 }

@@ -1,9 +1,11 @@
+import { jest } from '@jest/globals';
 import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import { aPod, nodePods, senderAttributes, showPoints } from '../../testing/node-pods.ts';
 import type { AnyValue, Attribute, Span, TracesRequest } from '../otlp/model.ts';
 import { plainValue } from '../mapping/label-set.ts';
+import { Redactor } from '../redaction/redactor.ts';
 import { maxLineLength } from '../../stream/index.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { StreamRing } from './stream-ring.ts';
@@ -113,6 +115,27 @@ describe('a span with very much in its attributes', () => {
     waiting.hold('shop', held, 0);
     const sizes = own.map(({ value }) => unescaped(plainValue(value)));
     expect(waiting.bytes).toBeGreaterThan(0.7 * sizes.reduce((sum, size) => sum + size));
+  });
+
+  test('has its Resource redacted once, not again for the next span, and its texts cut before that', () => {
+    const redact = jest.spyOn(Redactor.prototype, 'attribute');
+    const { pipeline, shown } = aPipeline({}, { redaction: [{ paths: [{ pattern: '/a', replacement: '/b' }] }] });
+    const resource = { ...web(), 'url.full': `http://h/a?${'key=&'.repeat(100_000)}` };
+    try {
+      pipeline.take(
+        request(
+          [1, 2, 3].map(() => span({ name: `GET /a ${big.repeat(10)}` })),
+          resource,
+        ),
+      );
+      expect(redact.mock.calls.filter(([key]) => key === 'url.full')).toHaveLength(1);
+      expect((redact.mock.results.at(-1)!.value as string).length).toBeLessThan(30_000);
+    } finally {
+      redact.mockRestore();
+    }
+    expect(shown().map(({ path, name }) => [path, name.length, name.slice(0, 10)])).toEqual(
+      [1, 2, 3].map(() => ['/b', 4_096, 'GET /b xxx']),
+    );
   });
 
   test('keeps its path and its first attributes', () => {

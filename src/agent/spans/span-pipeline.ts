@@ -4,11 +4,11 @@ import type { Enriched } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
 import { attributeText } from '../mapping/label-set.ts';
 import { wants } from '../mapping/monitor-rules.ts';
-import type { Attribute, ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
+import type { ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
 import { type Redactor, Redactors } from '../redaction/redactor.ts';
 import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
 import { memoryOf } from './record-size.ts';
-import { isShown, pathOf, spanRecord } from './span-record.ts';
+import { isShown, pathOf, type ResourceTexts, resourceTexts, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
 import { TailSampler, type TailSpan } from './tail-sampler.ts';
@@ -107,10 +107,11 @@ export class SpanPipeline {
   }
 
   #takeResource(spans: ResourceSpans, sender: Enriched): void {
-    const { pod, container, contradicts, attributes: resource } = sender;
+    const { pod, container, contradicts, attributes } = sender;
     const mono = this.#options.clock.monotonic();
     const namespace = pod?.namespace ?? '';
     const redactor = this.#redactors.of(namespace);
+    const resource = resourceTexts(attributes, redactor);
     for (const span of spans.scopes.flatMap((scope) => scope.spans)) {
       if (!isShown(span)) continue;
       const port = span.kind === 'server' ? Number(attributeText(span.attributes, 'server.port')) : 0;
@@ -123,7 +124,7 @@ export class SpanPipeline {
 
   #takeOne(
     span: Span,
-    resource: readonly Attribute[],
+    resource: ResourceTexts,
     { rules, monitors, headers }: SpanRules,
     redactor: Redactor,
     mono: number,

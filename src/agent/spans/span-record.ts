@@ -23,13 +23,21 @@ export function isShown(span: Span): boolean {
   return !(span.kind === 'internal' && internalChildren.has(span.name));
 }
 
+/** The attributes of a Resource as texts, redacted and cut. */
+export type ResourceTexts = ReadonlyMap<string, string>;
+
+/** Redacts a Resource, once for all its spans. */
+export function resourceTexts(resource: ResourceSpans['attributes'], redactor: Redactor): ResourceTexts {
+  return new Map([...redactedMap(resource, redactor, noHeaders)].map(([key, value]) => [key, textOf(value)]));
+}
+
 /**
  * A span with its Resource as a record, redacted: data that must be redacted goes no further than this function.
- * `resource` has the attributes of the pod that sent the span; the Kubernetes attributes that the span itself claims
- * are left out.
+ * `from` has the attributes of the pod that sent the span; the Kubernetes attributes that the span itself claims are
+ * left out.
  */
 export function spanRecord(
-  resource: ResourceSpans['attributes'],
+  from: ResourceTexts,
   span: Span,
   redactor: Redactor,
   headers: ReadonlySet<string> = noHeaders,
@@ -39,11 +47,9 @@ export function spanRecord(
     redactor,
     headers,
   );
-  const from = redactedMap(resource, redactor, headers);
   const text = (key: string): string | undefined => {
-    const value = own.get(key) ?? from.get(key);
-    if (value === undefined || value === '') return undefined;
-    return truncate(typeof value === 'object' ? JSON.stringify(value) : String(value), maxTextLength);
+    const value = own.get(key);
+    return (value === undefined || value === null ? from.get(key) : textOf(value)) || undefined;
   };
   const workload = workloadKeys.find(([key]) => text(key) !== undefined);
   const status = Number(text('http.response.status_code') ?? NaN);
@@ -94,6 +100,10 @@ function redactedMap(
     map.set(key, typeof plain === 'string' ? truncate(plain, maxTextLength) : plain);
   }
   return map;
+}
+
+function textOf(plain: unknown): string {
+  return truncate(typeof plain === 'object' ? JSON.stringify(plain) : String(plain), maxTextLength);
 }
 
 function given<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
