@@ -122,9 +122,12 @@ export class Exporter {
     }
   }
 
-  /** Sends a round until every request of it was accepted or refused. Requests that succeeded are not sent again. */
+  /**
+   * Sends a round until every request of it was accepted or refused, or until the queue no longer holds it. Requests
+   * that succeeded are not sent again.
+   */
   async #deliver(round: Round): Promise<void> {
-    const { sender } = this.#options;
+    const { sender, queue } = this.#options;
     let left: (() => Promise<SendResult>)[] = [
       ...splitRound(round.samples).map((piece: QueuedSample[]) => () => sender.samples(piece)),
       ...(round.spans.length > 0 ? [() => sender.spans(round.spans)] : []),
@@ -136,7 +139,9 @@ export class Exporter {
       const results = outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : []));
       if (results.length > 0) this.#note(results.reduce(addResults));
       left = left.filter((_, i) => outcomes[i]!.status === 'rejected');
-      if (left.length > 0) await this.#wait(failed);
+      if (left.length === 0) break;
+      await this.#wait(failed);
+      if (!queue.holds(round)) return;
     }
     this.#failures = 0;
     this.#become('Sending', '');

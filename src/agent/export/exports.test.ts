@@ -151,6 +151,22 @@ test.each([200, 400])('after an answer %i with a very long body, the request is 
   expect(requests).toHaveLength(1);
 });
 
+test('a batch that is tried again is given up once the full queue has dropped it', async () => {
+  answer = { status: 503, text: '' };
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  await take(series);
+  await comesTrue(() => requests.length > 0);
+  const filler = Array.from({ length: 40 }, (_, i) => labelsFromObject({ __name__: 'x', i: String(i).repeat(25_000) }));
+  for (const labels of filler) await take(labels);
+  await until('the drop', async () => /_dropped_total{.*reason="queue_full"} [1-9]/.test(await registry.metrics()));
+  const before = requests.length;
+  answer = { status: 204, text: '' };
+  await comesTrue(() => statusOf('a')?.pendingBytes === 0);
+  const texts = requests.slice(before).map(({ body }) => Buffer.from(snappyDecompress(body, 1e8)).toString());
+  expect(texts.some((text) => text.includes('39393939'))).toBe(true);
+  expect(texts.some((text) => text.includes('http_server_x'))).toBe(false);
+});
+
 test('each destination gets only the families, namespaces and pods that its rule selects', async () => {
   exports.setConfig(
     config({

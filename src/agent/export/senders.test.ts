@@ -184,7 +184,11 @@ test.each([
   [429, { 'retry-after': '7' }, 7_000],
   [503, {}, undefined],
   [401, {}, undefined],
+  [403, {}, undefined],
   [404, {}, undefined],
+  [405, {}, undefined],
+  [407, {}, undefined],
+  [408, {}, undefined],
   [302, { location: 'http://169.254.169.254/' }, undefined],
 ])('after HTTP %i the data waits', async (status, headers, afterMs) => {
   const { post } = aReceiver(() => answer(status, headers));
@@ -194,6 +198,16 @@ test.each([
   expect(error).toBeInstanceOf(SendLater);
   expect((error as SendLater).afterMs).toBe(afterMs);
 });
+
+test.each([400, 406, 409, 412, 422])(
+  'data that is answered with HTTP %i is refused, and does not hold up what follows',
+  async (status) => {
+    const { post } = aReceiver((s) => answer(isNew(s) ? 415 : status, {}, 'no'));
+    const refused = { taken: 0, refused: 4, reason: `HTTP ${status}: no` };
+    expect(await remoteWrite(post).samples(four)).toEqual(refused);
+    expect(await otlp(aReceiver(() => answer(status, {}, 'no')).post).samples(four)).toEqual(refused);
+  },
+);
 
 test('a request that is too large is sent in halves', async () => {
   let requests = 0;

@@ -16,6 +16,13 @@ export type Verdict =
 const longestWaitMs = 10 * 60_000;
 
 /**
+ * Answers of 4xx that speak of the destination, of rights or of the moment: the same data may be accepted later. Any
+ * other 4xx speaks of the data, such as the 409 of Thanos for samples out of order; Prometheus does not send it again
+ * either.
+ */
+const laterStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 429, 431, 451]);
+
+/**
  * Reads an answer. Redirects, missing permissions and wrong paths are faults of the destination: data waits until an
  * administrator fixes them, for as long as the queue holds it.
  */
@@ -25,7 +32,7 @@ export function verdictOf({ status, headers, body }: PostAnswer, nowMs: number):
   const reason = `HTTP ${status}${words && `: ${words}`}`;
   if (status === 413) return { kind: 'smaller' };
   if (status === 415) return { kind: 'unsupported' };
-  if (status === 400 || status === 422) return { kind: 'refused', reason };
+  if (status >= 400 && status < 500 && !laterStatuses.has(status)) return { kind: 'refused', reason };
   const afterMs = retryAfterMs(headers['retry-after'], nowMs);
   return { kind: 'again', reason, ...(afterMs === undefined ? {} : { afterMs }) };
 }

@@ -315,6 +315,11 @@ export class ExportQueue {
     known.upTo = end;
   }
 
+  /** False once the files of the round were dropped, as those of a full queue are. */
+  holds({ end }: Pick<Round, 'end'>): boolean {
+    return isBefore(this.#progress.done, end);
+  }
+
   /** To be called when the receiver accepted the round, or when the round is given up: the next one begins after it. */
   async done(round: Pick<Round, 'end' | 'damaged'>): Promise<void> {
     if (isBefore(round.end, this.#progress.done)) return; // the round's files were dropped in the meantime
