@@ -193,7 +193,7 @@ test('what a destination drops is counted from 0 on, so that an increase has the
   const dropped = (await registry.metrics()).split('\n').filter((line) => line.startsWith('svc_export_dropped_total'));
   const own = 'destination="ClusterTrafficPolicy/p/a"';
   expect(dropped.sort()).toEqual(
-    ['corrupt', 'disk', 'queue_full', 'refused'].map(
+    ['corrupt', 'disk', 'queue_full', 'refused', 'too_large'].map(
       (reason) => `svc_export_dropped_total{${own},reason="${reason}"} 0`,
     ),
   );

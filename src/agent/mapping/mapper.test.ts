@@ -689,3 +689,11 @@ test('the attributes of a Resource are redacted once for all its streams, and ag
     json.mockRestore();
   }
 });
+
+test('long descriptions and units of metrics are cut', () => {
+  const { mapper, send } = setUp();
+  const data = { kind: 'gauge', points: [numberPoint({ at: 1, value: 1 })] } as const;
+  send(1, request([{ name: 'g', description: 'd'.repeat(5_000), unit: 'u'.repeat(5_000), data }]));
+  const { help, unit } = mapper.table.families.get('g')!;
+  expect([help.length, unit.length]).toEqual([1_024, 64]);
+});

@@ -1,7 +1,7 @@
 import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { Component, FamilyType, Layout } from './components.ts';
-import type { Pair } from './label-set.ts';
+import { type Pair, truncate } from './label-set.ts';
 
 /** One float series as it is stored and served; the store and the exports identify it by this very object. */
 export class Series implements SeriesRef {
@@ -78,6 +78,10 @@ export interface Charge {
   readonly add: (series: number) => void;
 }
 
+/** A sender may write anything into the description of a metric. Units: characters. */
+const maxHelpLength = 1_024;
+const maxUnitLength = 64;
+
 /**
  * All live series by metric and label set. A family is listed only while it has a group, so that names do not pile up.
  */
@@ -93,7 +97,10 @@ export class SeriesTable {
   }
 
   family(name: string, type: FamilyType, help: string, unit: string): Family {
-    return this.families.get(name) ?? { name, type, help, unit, groups: new Map(), names: new Map() };
+    const known = this.families.get(name);
+    if (known) return known;
+    const texts = { help: truncate(help, maxHelpLength), unit: truncate(unit, maxUnitLength) };
+    return { name, type, ...texts, groups: new Map(), names: new Map() };
   }
 
   group(family: Family, base: readonly Pair[]): Group | undefined {

@@ -257,6 +257,85 @@ test('a histogram is never split, and spans and samples come in separate rounds'
   await queue.close();
 });
 
+describe('with large items', () => {
+  const large = { maxBytes: 1e9 };
+  const lengthOf = (spans: readonly Uint8Array[]): number => spans.reduce((sum, span) => sum + span.length, 0);
+
+  test('spans that are long together come back in rounds of a few megabytes', async () => {
+    const queue = open(large);
+    for (let i = 0; i < 200; i++) queue.appendSpan(Buffer.alloc(120_000, i));
+    await queue.commit();
+    const first: number[] = [];
+    for (let round = await queue.next(8_000); round; round = await queue.next(8_000)) {
+      expect(lengthOf(round.spans)).toBeLessThan(6 * 2 ** 20);
+      first.push(...round.spans.map((span) => span[0]!));
+      await queue.done(round);
+    }
+    expect(first).toEqual(Array.from({ length: 200 }, (_, i) => i));
+    expect(dropped).toEqual([]);
+    await queue.close();
+  });
+
+  test('new series whose definitions are long together come back', async () => {
+    const queue = open(large);
+    for (let i = 0; i < 60; i++) queue.append(sample(aSeries(`${i}`.padStart(300_000, 'x')), i));
+    await queue.commit();
+    expect(valuesOf((await queue.next(8_000))?.samples)).toEqual(Array.from({ length: 60 }, (_, i) => i));
+    await queue.close();
+  });
+
+  test('an item that no record can hold is counted, and the others come back', async () => {
+    const queue = open(large);
+    const endless = aSeries('x'.repeat(2 ** 24));
+    for (const value of [1, 2]) queue.append(sample(endless, value));
+    queue.append(sample(aSeries('a'), 3));
+    queue.appendSpan(new Uint8Array(2 ** 24));
+    queue.appendSpan(Uint8Array.of(7));
+    await queue.commit();
+    expect(dropped).toEqual([[3, 'too_large', 0]]);
+    const first = (await queue.next(8_000))!;
+    expect(valuesOf(first.samples)).toEqual([3]);
+    await queue.done(first);
+    expect((await queue.next(8_000))!.spans).toEqual([Uint8Array.of(7)]);
+    await queue.close();
+  });
+
+  test('one histogram at very many times is split between two of them', async () => {
+    const queue = open(large);
+    const parts = Array.from({ length: 3_000 }, (_, at) => aSeries(`h_${at}`, 'g'));
+    for (let time = 0; time < 10; time++) for (const one of parts) queue.append(sample(one, time));
+    await queue.commit();
+    expect(valuesOf((await queue.next(1))!.samples)).toEqual(parts.flatMap(() => [0, 1, 2, 3, 4, 5, 6]).toSorted());
+    await queue.close();
+  });
+
+  test('what waits in memory is bounded; the rest is dropped and counted, but no histogram is split', async () => {
+    const queue = open(large);
+    for (let i = 0; i < 31; i++) queue.appendSpan(new Uint8Array(2 ** 20));
+    const histogram = (name: string) => Array.from({ length: 10_000 }, (_, at) => aSeries(`${name}_${at}`, name));
+    const [whole, cut, after] = ['a', 'b', 'c'].map(histogram);
+    for (const one of [...whole!, ...cut!, ...after!]) queue.append(sample(one, 1));
+    queue.appendSpan(Uint8Array.of(1));
+    const written = queue.commit();
+    // Nothing is taken while the first items are still being written.
+    queue.append(sample(aSeries('d'), 1));
+    await written;
+    expect(dropped).toEqual([[10_001, 'disk', 0]]);
+    await queue.commit();
+    expect(dropped[1]).toEqual([1, 'disk', 0]);
+    queue.append(sample(aSeries('e'), 1));
+    await queue.commit();
+    const rounds: number[] = [];
+    for (let round = await queue.next(1e6); round; round = await queue.next(1e6)) {
+      rounds.push(round.samples.length);
+      await queue.done(round);
+    }
+    expect(rounds.reduce((sum, count) => sum + count)).toBe(20_001);
+    expect(dropped).toHaveLength(2);
+    await queue.close();
+  });
+});
+
 test('a disk error drops the samples and is reported; writing goes on when the disk works again', async () => {
   const queue = open();
   const a = aSeries('a');

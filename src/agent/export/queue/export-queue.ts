@@ -1,20 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { errorText } from '../../../base/errors.ts';
 import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
-import {
-  type Definitions,
-  frame,
-  type NumberedSample,
-  type QueuedSample,
-  type QueuedSeries,
-  readSamples,
-  readSeries,
-  readSpans,
-  recordKinds,
-  samplesPayload,
-  seriesPayload,
-  spansPayload,
-} from './record.ts';
+import { type Definitions, type QueuedSample, readSamples, readSeries, readSpans, recordKinds } from './record.ts';
+import { belongTogether, SegmentWriter } from './segment-writer.ts';
 import {
   contentOf,
   listSegments,
@@ -35,7 +23,7 @@ export interface Round {
   readonly damaged: SegmentContent;
 }
 
-export const dropReasons = ['queue_full', 'disk', 'corrupt'] as const;
+export const dropReasons = ['queue_full', 'disk', 'too_large', 'corrupt'] as const;
 export type DropReason = (typeof dropReasons)[number];
 
 export interface QueueOptions {
@@ -53,13 +41,17 @@ export interface QueueOptions {
 interface Filling {
   readonly samples: QueuedSample[];
   readonly spans: Uint8Array[];
+  /** Length of the records that they came from. */
+  bytes: number;
   damaged: SegmentContent;
 }
 
-/** Samples per record. A histogram's samples are never split, so a record may be a little longer. */
-const recordSamples = 500;
-/** Spans per record. */
-const recordSpans = 200;
+/** A round ends with the record that reaches this. Units: bytes. */
+const roundBytes = 4 * 1024 * 1024;
+/** What may wait in memory for a disk that stalls. Units: bytes. */
+const maxWaitingBytes = 32 * 1024 * 1024;
+/** Rough memory of a sample that waits. Units: bytes. */
+const sampleBytes = 64;
 
 /**
  * The samples and spans that wait for one destination, in files.
@@ -78,12 +70,16 @@ export class ExportQueue {
   /** No number is given twice: a position in a file that was removed must not point into a later one. */
   #lastNumber = 0;
   #file: FileHandle | null = null;
-  /** The series and strings that the segment (file) being written has defined. */
-  #writer: { known: Definitions; numbers: Map<string, number>; refs: Map<QueuedSeries, number> } | null = null;
+  /** Makes the records of the segment (file) being written. */
+  #writer: SegmentWriter | null = null;
   /** The definitions of each segment, as far as known: complete for segments that this process wrote. */
   readonly #definitions = new Map<number, { known: Definitions; upTo: number }>();
   #samples: QueuedSample[] = [];
   #spans: Uint8Array[] = [];
+  /** Memory of the items that were appended and are not written yet. Units: bytes. */
+  #waitingBytes = 0;
+  /** How many items were dropped since the last commit, because too many waited: the first of these and all after it. */
+  #unheld = 0;
   #progress: Progress = { done: { segment: 0, offset: 0 }, sending: null };
   #writing: Promise<void> = Promise.resolve();
   #writeError: string | null = null;
@@ -123,25 +119,40 @@ export class ExportQueue {
 
   /** Adds a sample. The same series must be the same object: it is looked up by identity. */
   append(sample: QueuedSample): void {
-    this.#samples.push(sample);
+    const before = this.#samples.at(-1);
+    // A histogram that has begun is taken whole.
+    const has = before !== undefined && belongTogether(before, sample);
+    if (this.#takes(sampleBytes, has)) this.#samples.push(sample);
   }
 
   /** Adds a span, encoded as it will be sent. */
   appendSpan(span: Uint8Array): void {
-    this.#spans.push(span);
+    if (this.#takes(span.length)) this.#spans.push(span);
+  }
+
+  #takes(bytes: number, always = false): boolean {
+    const fits = this.#unheld === 0 && (always || this.#waitingBytes + bytes <= maxWaitingBytes);
+    if (fits) this.#waitingBytes += bytes;
+    else this.#unheld++;
+    return fits;
   }
 
   /**
-   * Writes the appended items. Never rejects: items that cannot be written are dropped and counted, and capture goes
-   * on.
+   * Writes the appended items. Never rejects: items that cannot be written, or that had to wait for too many others,
+   * are dropped and counted, and capture goes on.
    */
   commit(): Promise<void> {
     const samples = this.#samples;
     const spans = this.#spans;
+    if (this.#unheld > 0) this.#options.onDropped(this.#unheld, 'disk', 0);
+    this.#unheld = 0;
     if (samples.length === 0 && spans.length === 0) return this.#writing;
     this.#samples = [];
     this.#spans = [];
-    this.#writing = this.#writing.then(() => this.#write(samples, spans));
+    const bytes = sampleBytes * samples.length + spans.reduce((sum, span) => sum + span.length, 0);
+    this.#writing = this.#writing
+      .then(() => this.#write(samples, spans))
+      .then(() => void (this.#waitingBytes -= bytes));
     return this.#writing;
   }
 
@@ -149,15 +160,14 @@ export class ExportQueue {
     try {
       const file = this.#file ?? (await this.#openSegment());
       const segment = this.#segments.at(-1)!;
-      const bytes = Buffer.concat([
-        ...this.#records(samples),
-        ...chunks(spans, recordSpans).map(spansPayload).map(frame),
-      ]);
+      const { records, tooLarge } = this.#writer!.records(samples, spans);
+      const bytes = Buffer.concat(records);
       for (let done = 0; done < bytes.length;) {
         const { bytesWritten } = await file.write(bytes, done, bytes.length - done, segment.bytes + done);
         done += bytesWritten;
       }
       segment.bytes += bytes.length;
+      if (tooLarge > 0) this.#options.onDropped(tooLarge, 'too_large', 0);
       this.#definitions.get(segment.number)!.upTo = segment.bytes;
       if (segment.bytes >= this.#segmentBytes) await this.#closeSegment();
       await this.#keepBounded();
@@ -172,37 +182,13 @@ export class ExportQueue {
     }
   }
 
-  #records(samples: readonly QueuedSample[]): Uint8Array[] {
-    const { known, numbers, refs } = this.#writer!;
-    const fresh: QueuedSeries[] = [];
-    const numbered = samples.map(({ series, timeMs, value, stale, exemplar }): NumberedSample => {
-      let ref = refs.get(series);
-      if (ref === undefined) {
-        ref = refs.size;
-        refs.set(series, ref);
-        fresh.push(series);
-      }
-      return { ref, timeMs, value, stale, exemplar };
-    });
-    const records: Uint8Array[] = [];
-    if (fresh.length > 0) records.push(frame(seriesPayload(fresh, known, numbers)));
-    for (let at = 0; at < samples.length;) {
-      let end = Math.min(at + recordSamples, samples.length);
-      while (end < samples.length && belongTogether(samples[end - 1]!, samples[end]!)) end++;
-      records.push(frame(samplesPayload(numbered.slice(at, end))));
-      at = end;
-    }
-    return records;
-  }
-
   async #openSegment(): Promise<FileHandle> {
     const number = ++this.#lastNumber;
     const path = segmentPath(this.#options.dir, number);
     this.#file = await open(path, 'w', 0o640);
     this.#segments.push({ number, path, bytes: 0 });
-    const known: Definitions = { series: [], texts: [] };
-    this.#writer = { known, numbers: new Map(), refs: new Map() };
-    this.#definitions.set(number, { known, upTo: 0 });
+    this.#writer = new SegmentWriter();
+    this.#definitions.set(number, { known: this.#writer.known, upTo: 0 });
     return this.#file;
   }
 
@@ -231,15 +217,17 @@ export class ExportQueue {
   }
 
   /**
-   * The next round of at most about `maxItems` items, or null when nothing waits. Until `done` is called the same
-   * round is returned, also by a later process.
+   * The next round of at most about `maxItems` items and 4 MiB, or null when nothing waits. Until `done` is called the
+   * same round is returned, also by a later process.
    */
   async next(maxItems: number): Promise<Round | null> {
     const { done, sending } = this.#progress;
-    const round: Filling = { samples: [], spans: [], damaged: noContent };
+    const round: Filling = { samples: [], spans: [], bytes: 0, damaged: noContent };
     let end = done;
     const full = (): boolean =>
-      sending ? !isBefore(end, sending) : round.samples.length + round.spans.length >= maxItems;
+      sending
+        ? !isBefore(end, sending)
+        : round.samples.length + round.spans.length >= maxItems || round.bytes >= roundBytes;
     for (const segment of this.#segments.filter((s) => s.number >= done.segment)) {
       if (full()) break;
       const from = segment.number === done.segment ? done.offset : 0;
@@ -274,6 +262,7 @@ export class ExportQueue {
           if (round.samples.length > 0) return 'other kind';
           readSpans(payload, round.spans);
         }
+        if (kind !== recordKinds.series) round.bytes += payload.length;
         [samples, spans, readTo] = [round.samples.length, round.spans.length, end];
         if (isFull({ segment: segment.number, offset: end })) return 'full';
       }
@@ -357,14 +346,4 @@ export class ExportQueue {
     // pause.
     await saveProgress(this.#options.dir, progress).catch((error: unknown) => (this.#writeError = errorText(error)));
   }
-}
-
-function belongTogether(a: QueuedSample, b: QueuedSample): boolean {
-  return a.series.group !== undefined && a.series.group === b.series.group;
-}
-
-function chunks<T>(items: readonly T[], size: number): T[][] {
-  const out: T[][] = [];
-  for (let at = 0; at < items.length; at += size) out.push(items.slice(at, at + size));
-  return out;
 }
