@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import {
   appendFileSync,
   mkdirSync,
@@ -9,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExportQueue, type QueueOptions } from './export-queue.ts';
@@ -196,6 +198,58 @@ test('when a full queue drops a damaged file, its readable part counts as queue_
     [1, 'queue_full', 0],
     [1, 'corrupt', ends[2]! - ends[0]!],
   ]);
+  await queue.close();
+});
+
+/** Does something when a reader has read all of a file, before it closes the file. Restore the spy that is returned. */
+async function beforeClosing(path: string, act: () => Promise<void>): Promise<{ mockRestore: () => void }> {
+  const handle = await openFile(path);
+  const files = Object.getPrototypeOf(handle) as Pick<FileHandle, 'read'>;
+  await handle.close();
+  return jest.spyOn(files, 'read').mockImplementationOnce(function (
+    this: FileHandle,
+    ...args: Parameters<FileHandle['read']>
+  ) {
+    const close = this.close.bind(this);
+    this.close = () => act().then(close);
+    return this.read(...args);
+  } as FileHandle['read']);
+}
+
+test('a file that is completed while its end is read is read on, not taken for damaged', async () => {
+  const queue = open();
+  const a = aSeries('a');
+  queue.append(sample(a, 1));
+  await queue.commit();
+  const [name] = readdirSync(dir).filter((file) => file.endsWith('.log'));
+  const spy = await beforeClosing(join(dir, name!), async () => {
+    queue.append(sample(a, 2));
+    queue.append(sample(aSeries('x'.repeat(2_000_000)), 3));
+    await queue.commit();
+  });
+  const round = (await queue.next(100))!;
+  spy.mockRestore();
+  await queue.done(round);
+  expect(valuesOf([...round.samples, ...(await queue.next(100))!.samples])).toEqual([1, 2, 3]);
+  expect(dropped).toEqual([]);
+  await queue.close();
+});
+
+test('what a full queue drops while it is read is not sent', async () => {
+  const queue = open({ maxBytes: 100 });
+  queue.append(sample(aSeries('x'.repeat(100_000)), 1));
+  await queue.commit();
+  const [name] = readdirSync(dir).filter((file) => file.endsWith('.log'));
+  const spy = await beforeClosing(join(dir, name!), async () => {
+    queue.append(sample(aSeries('b'), 9));
+    await queue.commit();
+  });
+  const round = (await queue.next(100))!;
+  spy.mockRestore();
+  expect(valuesOf(round.samples)).toEqual([9]);
+  expect(dropped).toEqual([[1, 'queue_full', 0]]);
+  await queue.done(round);
+  expect(await queue.next(100)).toBeNull();
   await queue.close();
 });
 

@@ -234,6 +234,7 @@ export class ExportQueue {
       const taken = await this.#readInto(round, segment, from, (at) => ((end = at), full()));
       if (taken === 'other kind') break;
     }
+    if (this.#progress.done !== done) return this.next(maxItems); // files were dropped in the meantime
     if (end === done) return null;
     if (round.samples.length + round.spans.length === 0) {
       await this.done({ ...round, end });
@@ -250,6 +251,8 @@ export class ExportQueue {
     isFull: (at: Position) => boolean,
   ): Promise<'full' | 'end' | 'other kind'> {
     let [samples, spans, readTo] = [round.samples.length, round.spans.length, from];
+    // A file that is being written is complete only in its part that was there when the reading began.
+    const isWritten = segment === this.#segments.at(-1) && this.#file !== null;
     try {
       const { known } = await this.#define(segment, from);
       for await (const { payload, end } of recordsOf(segment, from)) {
@@ -271,8 +274,8 @@ export class ExportQueue {
       round.samples.length = samples;
       round.spans.length = spans;
     }
-    // Nothing can be read after a torn or broken record. The segment that is still being written has no such record.
-    if (segment !== this.#segments.at(-1) || !this.#file) {
+    // Nothing can be read after a torn or broken record. The segment that was still being written has no such record.
+    if (!isWritten) {
       const { items, unreadableBytes } = await contentOf(segment, readTo);
       round.damaged = {
         items: round.damaged.items + items,
