@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -38,10 +38,20 @@ beforeEach(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   clock = new FakeClock();
+  exports = anExports(1 << 20);
+});
+afterEach(async () => {
+  await exports.close();
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  rmSync(dir, { recursive: true });
+});
+
+function anExports(maxBytes: number): Exports {
   registry = new Registry();
-  exports = new Exports({
+  return new Exports({
     dir,
-    maxBytes: 1 << 20,
+    maxBytes,
     node: 'n1',
     version: '1',
     clock,
@@ -50,13 +60,7 @@ beforeEach(async () => {
     registry,
     metaOf: (family) => ({ family, type: 'counter', help: '', unit: '' }),
   });
-});
-afterEach(async () => {
-  await exports.close();
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-  rmSync(dir, { recursive: true });
-});
+}
 
 type Rule = NonNullable<CaptureConfig['exports']>[number];
 
@@ -223,6 +227,44 @@ test('the gauges of a destination disappear when the last queue under its name i
     await clock.advance(10_000);
     return (await gauges()).length === 0;
   });
+});
+
+test('all queues together stay within their bound, as destinations come one after another, and leave', async () => {
+  const megabyte = 2 ** 20;
+  await exports.close();
+  exports = anExports(8 * megabyte);
+  const all = ['a', 'b', 'c', 'd'].map((name) => policyExport(name, { secret: 'ns/s/key' }));
+  const onDisk = (): number =>
+    readdirSync(dir, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.log'))
+      .reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+  const fill = async (): Promise<void> => {
+    for (let i = 0; i < 40; i++) await take(labelsFromObject({ __name__: 'x', i: `${i} `.repeat(100_000) }));
+  };
+  const sizes: number[] = [];
+  for (let count = 1; count <= all.length; count++) {
+    exports.setConfig(config({ exports: all.slice(0, count) }));
+    await fill();
+    sizes.push(onDisk() / megabyte);
+  }
+  // A file that is being written may lie beyond the bound.
+  expect(sizes.map((size) => size > 5 && size < 9)).toEqual([true, true, true, true]);
+  exports.setConfig(config({ exports: all.slice(3) }));
+  await clock.advance(60_000);
+  await until('the removal of the folders', () => readdirSync(dir).length === 1);
+  await fill();
+  expect(onDisk() / megabyte).toBeGreaterThan(6);
+});
+
+test('a destination that leaves takes no disk from the others but what it has', async () => {
+  await exports.close();
+  exports = anExports(4 << 20);
+  const [a, b] = ['a', 'b'].map((name) => policyExport(name, { secret: 'ns/s/key' }));
+  exports.setConfig(config({ exports: [a!, b!] }));
+  await take(series);
+  exports.setConfig(config({ exports: [a!] }));
+  for (let i = 0; i < 18; i++) await take(labelsFromObject({ __name__: 'x', i: `${i} `.repeat(70_000) }));
+  expect(await registry.metrics()).not.toMatch(/reason="queue_full"} [1-9]/);
 });
 
 test('a destination that comes back while its removal is under way keeps its queue', async () => {

@@ -38,6 +38,9 @@ export interface ExportsOptions {
 /** For how long the agent still sends queued data to a destination that left the config. Units: ms. */
 const farewellMs = 30_000;
 
+/** Each queue may use this much, however many there are. Units: bytes. */
+const minQueueBytes = 1024 * 1024;
+
 interface Lane {
   destination: Destination;
   readonly queue: ExportQueue;
@@ -109,13 +112,31 @@ export class Exports {
         lane.destination = destination;
         lane.leaving?.();
         lane.leaving = null;
-      } else this.#replace(id, destination, lane, wanted.size);
+      } else this.#replace(id, destination, lane);
     }
+    this.#shareDisk();
     this.#routes = new WeakMap();
     this.#sweep(wanted);
   }
 
-  #replace(id: string, destination: Destination, old: Lane | undefined, count: number): void {
+  /**
+   * Divides the disk space among the queues. One that is leaving takes no new data, and keeps what it has, up to an equal
+   * share; the others share the rest.
+   */
+  #shareDisk(): void {
+    const lanes = [...this.#lanes.values()];
+    const { maxBytes } = this.#options;
+    let left = maxBytes;
+    for (const { queue } of lanes.filter(({ leaving }) => leaving)) {
+      const kept = Math.min(queue.bytes, Math.floor(maxBytes / lanes.length));
+      queue.setMaxBytes(kept);
+      left -= kept;
+    }
+    const staying = lanes.filter(({ leaving }) => !leaving);
+    for (const { queue } of staying) queue.setMaxBytes(Math.max(minQueueBytes, Math.floor(left / staying.length)));
+  }
+
+  #replace(id: string, destination: Destination, old: Lane | undefined): void {
     old?.stop.abort();
     const { dir, maxBytes, logger } = this.#options;
     const name = destinationName(destination);
@@ -126,7 +147,7 @@ export class Exports {
         old?.queue ??
         ExportQueue.open({
           dir: join(dir, id),
-          maxBytes: Math.max(1024 * 1024, Math.floor(maxBytes / count)),
+          maxBytes,
           onDropped: (items, reason, unreadableBytes) => {
             this.#metrics.dropped.inc({ destination: name, reason }, items);
             const unreadable = unreadableBytes > 0 ? { unreadableBytes } : {};
@@ -193,6 +214,7 @@ export class Exports {
           this.#lanes.delete(id);
           this.#forget(id);
           this.#forgetGauges(name);
+          this.#shareDisk();
         });
     }, farewellMs);
     lane.stop.signal.addEventListener('abort', lane.leaving, { once: true });

@@ -292,6 +292,28 @@ test('beyond maxBytes the oldest files are dropped, and their samples are counte
   await queue.close();
 });
 
+test('a smaller bound drops the oldest files at once, and counts their samples', async () => {
+  const queue = open();
+  for (const value of [1, 2, 3]) {
+    queue.append(sample(aSeries(String(value).repeat(1_500_000)), value));
+    await queue.commit();
+  }
+  expect(dropped).toEqual([]);
+  queue.setMaxBytes(2_000_000);
+  await queue.commit();
+  expect(dropped).toEqual([
+    [1, 'queue_full', 0],
+    [1, 'queue_full', 0],
+  ]);
+  expect(queue.bytes).toBeLessThan(2_000_000);
+  queue.setMaxBytes(1_000_000);
+  queue.append(sample(aSeries('b'), 4));
+  await queue.commit();
+  const round = (await queue.next(10))!;
+  expect(valuesOf(round.samples)).toEqual([4]);
+  await queue.close();
+});
+
 test('a histogram is never split, and spans and samples come in separate rounds', async () => {
   const queue = open();
   for (let i = 0; i < 60; i++) {

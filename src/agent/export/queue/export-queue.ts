@@ -28,7 +28,7 @@ export type DropReason = (typeof dropReasons)[number];
 
 export interface QueueOptions {
   readonly dir: string;
-  /** Disk space that the queue may use. Units: bytes. */
+  /** Disk space that the queue may use until `setMaxBytes` changes it. Units: bytes. */
   readonly maxBytes: number;
   /**
    * Called for items that were dropped unsent. A damaged part of a file counts as one item, because the number of items
@@ -65,7 +65,7 @@ const sampleBytes = 64;
  */
 export class ExportQueue {
   readonly #options: QueueOptions;
-  readonly #segmentBytes: number;
+  #maxBytes: number;
   #segments: Segment[] = [];
   /** No number is given twice: a position in a file that was removed must not point into a later one. */
   #lastNumber = 0;
@@ -86,7 +86,12 @@ export class ExportQueue {
 
   private constructor(options: QueueOptions) {
     this.#options = options;
-    this.#segmentBytes = Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(options.maxBytes / 8)));
+    this.#maxBytes = options.maxBytes;
+  }
+
+  /** A file is full at this size. Units: bytes. */
+  get #segmentBytes(): number {
+    return Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(this.#maxBytes / 8)));
   }
 
   /** Opens the queue of a folder, with the data that an earlier process left in it. */
@@ -100,6 +105,11 @@ export class ExportQueue {
     queue.#progress = { done, sending };
     queue.#lastNumber = Math.max(queue.#segments.at(-1)?.number ?? 0, done.segment, sending?.segment ?? 0);
     return queue;
+  }
+
+  /** Bytes on disk. */
+  get bytes(): number {
+    return this.#segments.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /** Bytes on disk that are not sent yet. */
@@ -156,6 +166,24 @@ export class ExportQueue {
     return this.#writing;
   }
 
+  /**
+   * Changes the disk space that the queue may use, and drops the oldest files beyond it. The newest file always stays;
+   * it is closed when it is full by the new bound. Units: bytes.
+   */
+  setMaxBytes(maxBytes: number): void {
+    if (maxBytes === this.#maxBytes) return;
+    this.#maxBytes = maxBytes;
+    this.#writing = this.#writing
+      .then(() => this.#settle())
+      .catch((error: unknown) => void (this.#writeError = errorText(error)));
+  }
+
+  /** Closes a file that is full, and drops what the bound leaves no room for. */
+  async #settle(): Promise<void> {
+    if (this.#file && this.#segments.at(-1)!.bytes >= this.#segmentBytes) await this.#closeSegment();
+    await this.#keepBounded();
+  }
+
   async #write(samples: readonly QueuedSample[], spans: readonly Uint8Array[]): Promise<void> {
     try {
       const file = this.#file ?? (await this.#openSegment());
@@ -169,8 +197,7 @@ export class ExportQueue {
       segment.bytes += bytes.length;
       if (tooLarge > 0) this.#options.onDropped(tooLarge, 'too_large', 0);
       this.#definitions.get(segment.number)!.upTo = segment.bytes;
-      if (segment.bytes >= this.#segmentBytes) await this.#closeSegment();
-      await this.#keepBounded();
+      await this.#settle();
       this.#writeError = null;
     } catch (error) {
       this.#writeError = errorText(error);
@@ -201,10 +228,8 @@ export class ExportQueue {
   }
 
   async #keepBounded(): Promise<void> {
-    let total = this.#segments.reduce((sum, s) => sum + s.bytes, 0);
-    while (total > this.#options.maxBytes && this.#segments.length > 1) {
+    while (this.bytes > this.#maxBytes && this.#segments.length > 1) {
       const oldest = this.#segments.shift()!;
-      total -= oldest.bytes;
       const { segment, offset } = this.#progress.done;
       if (segment <= oldest.number) {
         const { items, unreadableBytes } = await contentOf(oldest, segment === oldest.number ? offset : 0);
