@@ -1,6 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
+import { type Halves, halvesOf, halvesOfPoints } from './encode/halves.ts';
 import { encodeOtlpMetrics } from './encode/otlp-metrics.ts';
 import { encodeOtlpSpans } from './encode/otlp-spans.ts';
 import type { PostAnswer } from './post.ts';
@@ -37,9 +38,8 @@ export class OtlpSender implements Sender {
   async samples(samples: readonly QueuedSample[]): Promise<SendResult> {
     const { labels, node } = this.#options;
     const resource = { 'service.name': 'svc-agent', 'service.instance.id': node, 'k8s.node.name': node };
-    return this.#settle(await this.#post('metrics', encodeOtlpMetrics(samples, labels, resource)), samples, (half) =>
-      this.samples(half),
-    );
+    const answer = await this.#post('metrics', encodeOtlpMetrics(samples, labels, resource));
+    return this.#settle(answer, samples, halvesOfPoints, (half) => this.samples(half));
   }
 
   async spans(spans: readonly Uint8Array[]): Promise<SendResult> {
@@ -51,12 +51,13 @@ export class OtlpSender implements Sender {
       this.#noSpansUntil = clock.monotonic() + noSpansMs;
       return refused;
     }
-    return this.#settle(answer, spans, (half) => this.spans(half));
+    return this.#settle(answer, spans, halvesOf, (half) => this.spans(half));
   }
 
   async #settle<T>(
     answer: PostAnswer,
     items: readonly T[],
+    halve: (items: readonly T[]) => Halves<T> | null,
     again: (half: readonly T[]) => Promise<SendResult>,
   ): Promise<SendResult> {
     const verdict = verdictOf(answer, this.#options.clock.now());
@@ -69,9 +70,9 @@ export class OtlpSender implements Sender {
       case 'refused':
         return { taken: 0, refused: items.length, reason: verdict.reason };
       case 'smaller': {
-        if (items.length <= 1) return { taken: 0, refused: items.length, reason: 'a single item is too large' };
-        const middle = Math.ceil(items.length / 2);
-        return addResults(await again(items.slice(0, middle)), await again(items.slice(middle)));
+        const halves = halve(items);
+        if (!halves) return { taken: 0, refused: items.length, reason: 'a single item is too large' };
+        return addResults(await again(halves[0]), await again(halves[1]));
       }
       case 'unsupported':
         throw new SendLater(`HTTP ${answer.status}: the receiver does not take OTLP as protobuf`);

@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import type { HistogramPoint } from '../otlp/model.ts';
 import { decodeMetricsRequest, decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -270,6 +271,27 @@ test('OTLP joins the series of a histogram again, and ends a stale series with a
     expect.objectContaining({ noValue: true, timeNs: 2e9 }),
     expect.objectContaining({ noValue: false, value: 7 }),
   ]);
+});
+
+test('an OTLP request that is too large is halved between points, never within a histogram', async () => {
+  const name = 'http_server_request_duration';
+  const histogram = (times: readonly number[], count: number): QueuedSample[] =>
+    [series(`${name}_bucket`, [['le', '1']], 'histogram'), series(`${name}_bucket`, [['le', '+Inf']], 'histogram')]
+      .concat(series(`${name}_sum`, [], 'histogram'), series(`${name}_count`, [], 'histogram'))
+      .flatMap((one) => times.map((time) => sample(one, count, time)));
+  const { post, sent } = aReceiver(() => answer(sent.length === 1 ? 413 : 200));
+  // The middle of the samples is within the histogram, whose two points alternate.
+  expect(await otlp(post).samples([...four, ...histogram([1_000, 2_000], 9)])).toEqual({ taken: 12, refused: 0 });
+  const points = sent.map(({ body }) =>
+    decodeMetricsRequest(gunzipSync(body)).resources[0]!.scopes[0]!.metrics.flatMap(({ data }) =>
+      (data!.points as readonly Partial<HistogramPoint>[]).map((p) => [p.timeNs! / 1e6, p.count, p.sum]),
+    ),
+  );
+  const counters = four.map(() => [1_000, undefined, undefined]);
+  expect(points.slice(1)).toEqual([[...counters, [1_000, 9, 9]], [[2_000, 9, 9]]]);
+  const small = aReceiver(() => answer(413));
+  const result = await otlp(small.post).samples(histogram([1_000], 9));
+  expect([result, small.sent.length]).toEqual([{ taken: 0, refused: 4, reason: 'a single item is too large' }, 1]);
 });
 
 test('the points that an OTLP answer of partial success rejects count as refused', async () => {
