@@ -1,4 +1,5 @@
 import { builtinLimits } from '../../capture/index.ts';
+import { heapAfterGc } from '../../testing/heap.ts';
 import { aPod, nodePods, type PodChange, showPoints } from '../../testing/node-pods.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy } from '../mapping/policy.ts';
@@ -388,4 +389,19 @@ test('a sender whose Resource names another container than its point is forged, 
   const forged = (container: string): boolean =>
     identity.point(resource, attributes({ 'service.instance.id': `shop.web-7d9f-x.${container}` })).forged;
   expect(['app', 'other', 'app'].map(forged)).toEqual([false, true, false]);
+});
+
+test('what a forged Resource says at length is not kept', async () => {
+  const identity = new Identity(pods);
+  const forge = (end: string): void => {
+    const claim = Buffer.concat([Buffer.alloc(2 ** 20, 'x'), Buffer.from(end)]).toString();
+    const resource = attributes({ 'service.instance.id': 'pay.db-0.main', 'k8s.claim': claim });
+    const point = attributes({ 'service.instance.id': 'shop.web-7d9f-x.app' });
+    const sender = identity.point(resource, point);
+    expect(sender.forged).toBe(true);
+    identity.notePoint(resource, point, sender, 0);
+  };
+  const before = await heapAfterGc();
+  for (let end = 0; end < 20; end++) forge(String(end));
+  expect((await heapAfterGc()) - before).toBeLessThan(6 * 2 ** 20);
 });

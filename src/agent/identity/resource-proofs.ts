@@ -1,3 +1,4 @@
+import { boundedKey } from '../mapping/attributes-key.ts';
 import { labelName } from '../mapping/names.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { isReservedLabel } from './enrich.ts';
@@ -73,7 +74,7 @@ export class ResourceProofs {
     const known = this.#keys.get(resource);
     if (known !== undefined) return known;
     const names = new Set(resource.map(({ key }) => key).filter(speaksOfKubernetes));
-    const key = JSON.stringify([...names].sort().map((name) => [name, lastText(resource, name)]));
+    const key = boundedKey(JSON.stringify([...names].sort().map((name) => [name, lastText(resource, name)])));
     this.#keys.set(resource, key);
     return key;
   }

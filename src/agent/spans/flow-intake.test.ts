@@ -1,4 +1,5 @@
 import { maxLineLength } from '../../stream/index.ts';
+import { heapAfterGc } from '../../testing/heap.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
@@ -84,4 +85,25 @@ test('endless flows of a namespace displace only its own flows; a forgotten flow
   expect(take([point('10.0.0.9', 0, 100)])).toEqual([100]);
   take(Array.from({ length: 25_000 }, (_, i) => point('10.0.0.8', i, 7)));
   expect(take([point('10.0.0.9', 0, 130), point('10.0.0.8', 0, 8), point('10.0.0.8', 24_999, 9)])).toEqual([30, 2]);
+});
+
+test('long texts of flows are not kept for as long as their counts, and flows that differ in them stay apart', async () => {
+  const clock = new FakeClock(1_795_258_170_000);
+  const ring = new StreamRing({ maxBytes: 1e6, maxAgeMs: 3_600_000 });
+  const intake = new FlowIntake(ring, clock, nodePods());
+  const startNs = clock.now() * 1e6 + 1e9;
+  const take = (end: number, value: number): void => {
+    // Text that ends differently, with memory of its own.
+    const long = Buffer.concat([Buffer.alloc(2 ** 20, 'x'), Buffer.from(String(end))]).toString();
+    const point = { attributes: attributes({ long }), startNs, timeNs: startNs, noValue: false, value, exemplars: [] };
+    const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points: [point] } as const;
+    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }];
+    intake.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
+  };
+  const before = await heapAfterGc();
+  for (let end = 0; end < 20; end++) take(end, 7);
+  expect((await heapAfterGc()) - before).toBeLessThan(6 * 2 ** 20);
+  take(3, 9);
+  take(20, 5);
+  expect([ring.next - 2, ring.next - 1].map((at) => ring.at(at)!.flow!.bytes)).toEqual([2, 5]);
 });

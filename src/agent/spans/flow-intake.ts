@@ -3,6 +3,7 @@ import { rfc3339Nano, type FlowEnd, type FlowRecord } from '../../stream/index.t
 import type { Identity } from '../identity/identity.ts';
 import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
+import { attributesKey } from '../mapping/attributes-key.ts';
 import { truncate, valueText } from '../mapping/label-set.ts';
 import { fittingAttributes, maxTextLength, memoryOf } from './record-size.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
@@ -113,10 +114,7 @@ const keys = new WeakMap<readonly Attribute[], string>();
 function keyOf(attributes: readonly Attribute[]): string {
   let key = keys.get(attributes);
   if (key === undefined) {
-    key = attributes
-      .map(({ key: name, value }) => `${name}\u0000${valueText(value)}`)
-      .sort()
-      .join('\u0001');
+    key = attributesKey(attributes);
     keys.set(attributes, key);
   }
   return key;
