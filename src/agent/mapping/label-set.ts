@@ -136,6 +136,15 @@ export function plainValue(value: AnyValue): unknown {
   return Object.fromEntries(entries.map((e) => [e.key, plainValue(e.value)]));
 }
 
+/** Approximate memory of a value and all that it holds. Units: bytes. */
+export function memoryOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (value instanceof Uint8Array) return 96 + value.byteLength;
+  if (Array.isArray(value)) return value.reduce((sum: number, element) => sum + 16 + memoryOf(element), 16);
+  if (typeof value !== 'object' || value === null) return 16;
+  return Object.entries(value).reduce((sum, [key, member]) => sum + 48 + key.length + memoryOf(member), 0);
+}
+
 /** Cuts a text without lone surrogates to `max` characters, never through a surrogate pair. */
 export function truncate(text: string, max: number): string {
   if (text.length <= max) return text;

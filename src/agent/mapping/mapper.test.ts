@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import type { CaptureMonitorRule } from '../../capture/index.ts';
+import { heapAfterGc } from '../../testing/heap.ts';
 import { Redactor, Redactors } from '../redaction/redactor.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import type { Labels } from '../../tsdb/index.ts';
@@ -696,4 +697,15 @@ test('long descriptions and units of metrics are cut', () => {
   send(1, request([{ name: 'g', description: 'd'.repeat(5_000), unit: 'u'.repeat(5_000), data }]));
   const { help, unit } = mapper.table.families.get('g')!;
   expect([help.length, unit.length]).toEqual([1_024, 64]);
+});
+
+test('streams with long attributes leave room for others, and take bounded memory', async () => {
+  const { mapper, send } = setUp();
+  const long = (end: number): string => Buffer.concat([Buffer.alloc(1e6, 'x'), Buffer.from(`${end}`)]).toString();
+  const shop = { 'service.instance.id': 'shop.p1.', 'k8s.pod.uid': 'u' };
+  const before = await heapAfterGc();
+  for (let i = 0; i < 60; i++) send(1, counter([{ at: 1, value: 1, labels: { i } }], { ...shop, long: long(i) }));
+  expect((await heapAfterGc()) - before).toBeLessThan(45e6);
+  expect(mapper.streams + mapper.counts.refused).toBe(60);
+  expect(send(1, counter([{ at: 1, value: 7 }], { 'service.instance.id': 'pay.db-0.' }))).toHaveLength(1);
 });

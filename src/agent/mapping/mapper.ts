@@ -15,7 +15,7 @@ import { type Family, type Group, type Series, SeriesTable } from './series-tabl
 import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
 import { countBehind, countedSoFar, isReset, keptUp, noteStart, placeZero } from './resets.ts';
-import { type StreamBounds, StreamShares } from './stream-shares.ts';
+import { type StreamBounds, StreamShares, streamWeight } from './stream-shares.ts';
 import {
   accountOf,
   chargedTo,
@@ -163,7 +163,8 @@ export class SeriesMapper {
   ): Stream | null {
     const point = expanded.point.attributes;
     const account = accountOf(otlpName, chargedTo(otlpName, resource, point, this.#identity));
-    const full = this.#shares.exceeded(account, this.#streamBounds());
+    const weight = streamWeight(resource, point);
+    const full = this.#shares.exceeded(account, weight, this.#streamBounds());
     if (full) {
       this.counts.refused++;
       this.limitHits[full]++;
@@ -180,6 +181,7 @@ export class SeriesMapper {
       sender: null,
       flow: null,
       account,
+      weight,
       peer: null,
       unknown: false,
       intervalMs: 0,
@@ -198,7 +200,7 @@ export class SeriesMapper {
       forgotten: false,
     };
     this.#streams.add(set, stream);
-    this.#shares.add(account);
+    this.#shares.add(account, weight);
     this.#bind(stream);
     return stream;
   }
@@ -354,7 +356,7 @@ export class SeriesMapper {
 
   #forget(stream: Stream): void {
     this.#peers.release(stream);
-    this.#shares.remove(stream.account);
+    this.#shares.remove(stream.account, stream.weight);
     this.#streams.delete(stream);
   }
 
@@ -473,8 +475,8 @@ export class SeriesMapper {
     this.#notePoint(stream);
     const account = accountOf(stream.otlpName, subject.charged);
     if (account !== stream.account) {
-      this.#shares.remove(stream.account);
-      this.#shares.add(account);
+      this.#shares.remove(stream.account, stream.weight);
+      this.#shares.add(account, stream.weight);
       stream.account = account;
     }
     return subject;

@@ -1,4 +1,6 @@
 import { changeCount } from '../../base/collections/counts.ts';
+import type { Attribute } from '../otlp/model.ts';
+import { memoryOf } from './label-set.ts';
 
 /** How many streams of metric points an agent may remember. */
 export interface StreamBounds {
@@ -19,21 +21,41 @@ export class StreamShares {
   readonly #counts = new Map<string, number>();
   #total = 0;
 
-  /** The limit that one more stream of the account would exceed; null for none. `''` stands for unknown senders. */
-  exceeded(account: string, bounds: StreamBounds): 'node' | 'namespace' | null {
-    const count = this.#counts.get(account) ?? 0;
-    if (count >= bounds.namespace) return 'namespace';
-    if (this.#total < bounds.node || (account !== '' && count < bounds.own)) return null;
+  /**
+   * The limit that one more stream of the account, of this weight, would exceed; null for none. `''` stands for unknown
+   * senders.
+   */
+  exceeded(account: string, weight: number, bounds: StreamBounds): 'node' | 'namespace' | null {
+    const count = (this.#counts.get(account) ?? 0) + weight;
+    if (count > bounds.namespace) return 'namespace';
+    if (this.#total + weight <= bounds.node || (account !== '' && count <= bounds.own)) return null;
     return 'node';
   }
 
-  add(account: string): void {
-    changeCount(this.#counts, account, 1);
-    this.#total++;
+  add(account: string, weight: number): void {
+    changeCount(this.#counts, account, weight);
+    this.#total += weight;
   }
 
-  remove(account: string): void {
-    changeCount(this.#counts, account, -1);
-    this.#total--;
+  remove(account: string, weight: number): void {
+    this.add(account, -weight);
   }
+}
+
+/** What attributes take in memory up to this is part of every stream. Units: bytes. */
+const includedBytes = 16 * 1024;
+/** As much beyond it counts as one more stream. Units: bytes. */
+const bytesPerStream = 1024;
+const sizes = new WeakMap<readonly Attribute[], number>();
+
+/** The number of streams that a stream with these attributes counts for: it keeps them, however long they are. */
+export function streamWeight(resource: readonly Attribute[], point: readonly Attribute[]): number {
+  const beyond = sizeOf(resource) + sizeOf(point) - includedBytes;
+  return 1 + Math.ceil(Math.max(0, beyond) / bytesPerStream);
+}
+
+function sizeOf(attributes: readonly Attribute[]): number {
+  let size = sizes.get(attributes);
+  if (size === undefined) sizes.set(attributes, (size = memoryOf(attributes)));
+  return size;
 }

@@ -28,6 +28,8 @@ export interface Stream {
   flow: EnrichedFlow | null;
   /** The account for which it counts in the limits on streams: see `accountOf`. */
   account: string;
+  /** The number of streams for which it counts there. */
+  readonly weight: number;
   /** The server that it names as its peer. One sender may name only `maxPeersPerSender` different servers. */
   peer: { readonly sender: string; readonly name: string } | null;
   /** The pod, or the ends, that it describes are unknown. */

@@ -4,8 +4,8 @@ import type { Identity } from '../identity/identity.ts';
 import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { attributesKey } from '../mapping/attributes-key.ts';
-import { truncate, valueText } from '../mapping/label-set.ts';
-import { fittingAttributes, maxTextLength, memoryOf } from './record-size.ts';
+import { memoryOf, truncate, valueText } from '../mapping/label-set.ts';
+import { fittingAttributes, maxTextLength } from './record-size.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
 

@@ -49,12 +49,3 @@ export function fittingAttributes<T>(attributes: Iterable<readonly [string, T]>)
   };
   return members(attributes) as Record<string, T>;
 }
-
-/** Approximate memory of a value and all that it holds. Units: bytes. */
-export function memoryOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
-  if (value instanceof Uint8Array) return 96 + value.byteLength;
-  if (Array.isArray(value)) return value.reduce((sum: number, element) => sum + 16 + memoryOf(element), 16);
-  if (typeof value !== 'object' || value === null) return 16;
-  return Object.entries(value).reduce((sum, [key, member]) => sum + 48 + key.length + memoryOf(member), 0);
-}

@@ -1,5 +1,5 @@
 import type { ResourceSpans } from '../otlp/model.ts';
-import { memoryOf } from './record-size.ts';
+import { memoryOf } from '../mapping/label-set.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 
 export interface UnshownLimits {
