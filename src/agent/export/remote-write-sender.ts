@@ -30,6 +30,7 @@ export class RemoteWriteSender implements Sender {
   #oldUntil = -Infinity;
   /** Whether the receiver has shown that it knows 2.0. */
   #knowsNew = false;
+  /** When the metadata of a family was last sent, the oldest first. */
   readonly #metadataSentAt = new Map<string, number>();
 
   constructor(options: RemoteWriteOptions) {
@@ -54,8 +55,7 @@ export class RemoteWriteSender implements Sender {
     const written = isNew ? writtenSamples(answer) : null;
     if (written !== null) this.#knowsNew = true;
     // A refused request may have been refused for its metadata: its halves are sent without metadata.
-    if (verdict.kind === 'taken' || verdict.kind === 'refused')
-      for (const { family } of due) this.#metadataSentAt.set(family, clock.monotonic());
+    if (verdict.kind === 'taken' || verdict.kind === 'refused') this.#noteMetadata(due);
     switch (verdict.kind) {
       case 'taken':
         // An answer without the count comes from a receiver of 1.0, which found no field that it knows.
@@ -110,6 +110,18 @@ export class RemoteWriteSender implements Sender {
     const { url, post } = this.#options;
     const common = { 'content-encoding': 'snappy', ...senderHeaders(this.#options) };
     return post(url, { ...common, ...headers }, snappyCompress(message));
+  }
+
+  #noteMetadata(sent: readonly SeriesMeta[]): void {
+    const now = this.#options.clock.monotonic();
+    for (const { family } of sent) {
+      this.#metadataSentAt.delete(family);
+      this.#metadataSentAt.set(family, now);
+    }
+    for (const [family, at] of this.#metadataSentAt) {
+      if (now - at < metadataMs) break;
+      this.#metadataSentAt.delete(family);
+    }
   }
 
   /** Families whose metadata is due. */

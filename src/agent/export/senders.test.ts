@@ -3,6 +3,7 @@ import type { HistogramPoint } from '../otlp/model.ts';
 import { decodeMetricsRequest, decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { WireReader } from '../../base/wire/protobuf-wire.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { heapAfterGc } from '../../testing/heap.ts';
 import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
 import { OtlpSender } from './otlp-sender.ts';
@@ -53,11 +54,11 @@ const sample = (one: QueuedSeries, value: number, timeMs = 1_000): QueuedSample 
 const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
 const four = [1, 2, 3, 4].map((n) => sample(series(`m${n}`), n));
 
-function remoteWrite(post: Post, authorization?: string): RemoteWriteSender {
+function remoteWrite(post: Post, authorization?: string, clock = new FakeClock()): RemoteWriteSender {
   return new RemoteWriteSender({
     url: new URL('https://m.example.com/api/v1/push'),
     post,
-    clock: new FakeClock(),
+    clock,
     labels: [['cluster', 'c']],
     userAgent: 'svc-agent/1',
     authorization: () => authorization,
@@ -110,6 +111,23 @@ test('metadata that a receiver of 1.0 did not take goes out again with the next 
   await sender.samples(four);
   await sender.samples(four);
   expect(sent.slice(1).map(fieldsOf)).toEqual([{ 1: 4, 3: 4 }, { 1: 4, 3: 4 }, { 1: 4 }]);
+});
+
+test('families whose metadata is due again anyway are not remembered', async () => {
+  const clock = new FakeClock();
+  const { post, sent } = aReceiver((s) => answer(isNew(s) ? 415 : 204));
+  const sender = remoteWrite(post, undefined, clock);
+  const before = await heapAfterGc();
+  for (let minute = 0; minute < 40; minute++) {
+    const families = Array.from({ length: 500 }, (_, i) => Buffer.alloc(1_000, `${minute}_${i}_`).toString());
+    await sender.samples(families.map((name) => sample(series(name), 1)));
+    sent.length = 0;
+    await clock.advance(61_000);
+  }
+  expect((await heapAfterGc()) - before).toBeLessThan(6e6);
+  await sender.samples(four);
+  await sender.samples(four);
+  expect(sent.map(fieldsOf)).toEqual([{ 1: 4, 3: 4 }, { 1: 4 }]);
 });
 
 test('samples that a receiver of 1.0 refuses are found by halving; the rest arrives', async () => {
