@@ -44,13 +44,17 @@ export class Budget {
   }
 
   /**
-   * Takes memory for this many samples. Errors: `execution` above the limit, or when the process has no more memory.
+   * Takes memory for this many samples; `takenBytes` were taken for them from the same memory before.
+   * Errors: `execution` above the limit, or when the process has no more memory.
    */
-  hold(samples: number): void {
+  hold(samples: number, takenBytes = 0): void {
     this.#held += samples;
     if (this.#held > this.peak) this.peak = this.#held;
-    if (this.#held > this.#limits.maxSamples) throw tooManySamples();
-    takeMemory(this.#limits.memory, samples * sampleBytes);
+    const { maxSamples, memory } = this.#limits;
+    if (this.#held > maxSamples) throw tooManySamples();
+    const bytes = samples * sampleBytes - takenBytes;
+    if (bytes < 0) memory?.give(-bytes);
+    else takeMemory(memory, bytes);
   }
 
   /**

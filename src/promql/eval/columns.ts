@@ -118,12 +118,17 @@ export function scalarWeight(steps: number): number {
   return Math.ceil((steps * 8) / sampleBytes);
 }
 
-/** Charges the memory of new columns to the budget. */
-export async function holdColumns(budget: Budget, columns: readonly Column[]): Promise<void> {
+/** Charges the memory of new columns to the budget; `takenBytes` were taken for them from the same memory before. */
+export async function holdColumns(budget: Budget, columns: readonly Column[], takenBytes = 0): Promise<void> {
+  let left = takenBytes;
   for (const column of columns) {
-    budget.hold(weightOf(column));
+    const weight = weightOf(column);
+    const taken = Math.min(left, weight * sampleBytes);
+    budget.hold(weight, taken);
+    left -= taken;
     if (budget.spend(column.kinds.length)) await budget.turn();
   }
+  if (left > 0) budget.hold(0, left);
 }
 
 /** Gives the memory of columns back to the budget. */

@@ -2,6 +2,7 @@ import { exactText } from '../../testing/promql/exact-text.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
 import { Random } from '../../testing/promql/random.ts';
+import { parseMetric } from '../../testing/promql/series-description.ts';
 import { SplitNodes } from '../../testing/promql/split-nodes.ts';
 import { Engine, parse, ParseError, print, withMatchers, type Distribution, type QueryResult } from '../index.ts';
 
@@ -55,6 +56,27 @@ async function bothWays(engine: Engine, nodes: SplitNodes, query: string): Promi
   expect({ query, answers: await ask(nodes) }).toEqual({ query, answers });
   return answers.some((text) => !/^\w*Error /.test(text) && /\d/.test(text));
 }
+
+test('the series that nodes send for topk, bottomk and limitk count towards the limit of samples as elsewhere', async () => {
+  const series = Array.from({ length: 40 }, (_, i) => ({
+    labels: parseMetric(`x{${nodeLabel}="n${i % 2}",i="${i}"}`),
+    samples: [{ time: end, value: Math.floor(i / 4) }],
+  }));
+  const engine = new Engine({ ...features, maxSamples: 2_000 });
+  const ran = async (query: string): Promise<string[]> => {
+    const split = new SplitNodes(nodeLabel, series);
+    for (const options of [{}, { distribution: split }]) {
+      const answer = engine.range(query, end, end + 99_000, 1_000, { source: split.whole, ...options });
+      await expect(answer).rejects.toMatchObject({ errorType: 'execution', code: 'ERR_QUERY_LIMIT' });
+    }
+    return split.ran.map(({ kind }) => kind);
+  };
+  expect(await ran('topk(1, x * 0)')).toEqual(['agg']);
+  expect(await ran('bottomk(1, x * 0)')).toEqual(['agg']);
+  expect(await ran('limitk(40, x)')).toEqual(['agg']);
+  // Few candidates, but of equal values: all series are needed.
+  expect(await ran('topk(1, x)')).toEqual(['agg', 'series']);
+});
 
 describe('a query answered by the nodes is the same, bit for bit, as one answered from all series', () => {
   test.each([

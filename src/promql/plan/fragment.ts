@@ -56,6 +56,11 @@ export interface FragmentResult {
   readonly seriesRead: number;
   /** Set when `countSamples` is requested; absent in the answer of an agent of an earlier version. */
   readonly samples?: SampleCounts | undefined;
+  /**
+   * Bytes that the distribution has taken from the query's memory for columns and groups; whoever uses these charges
+   * them instead, and gives the bytes back in the same step. No part of what a node sends. Default 0.
+   */
+  readonly heldBytes?: number;
 }
 
 /**

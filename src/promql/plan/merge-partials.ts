@@ -48,6 +48,7 @@ export class PartialMerge {
       warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
       samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
       seriesRead: results.reduce((sum, { seriesRead }) => sum + seriesRead, 0),
+      heldBytes: results.reduce((sum, { heldBytes = 0 }) => sum + heldBytes, 0),
       samples: addedSamples(results.flatMap(({ samples }) => samples ?? [])),
     };
   }

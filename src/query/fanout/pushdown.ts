@@ -87,11 +87,10 @@ export class Pushdown implements Distribution {
     const doubled = asked.find(({ more }) => (more ?? []).length > 0);
     if (doubled !== undefined) return this.#giveUp('off', doubled.node, 'two agents speak for the node');
     const hash = planHash({ fragment, steps, settings });
-    const { memory } = this.#options.budget;
-    const held = { columns: 0 };
+    const held = { bytes: 0 };
     const pool = new LabelPool((bytes) => {
-      takeMemory(memory, bytes);
-      held.columns += bytes;
+      takeMemory(this.#options.budget.memory, bytes);
+      held.bytes += bytes;
     });
     const call = {
       fragment,
@@ -120,9 +119,7 @@ export class Pushdown implements Distribution {
       return null;
     }
     const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
-    // From here on the engine charges the columns to the budget of memory.
-    memory?.give(held.columns);
-    return [merged];
+    return [{ ...merged, heldBytes: held.bytes }];
   }
 
   /** The agents that may have series for any of the requests, without those that are lost. */
@@ -153,7 +150,7 @@ export class Pushdown implements Distribution {
   /** Merges an answer as soon as it is complete, so that complete answers do not pile up in memory. */
   async #ask(
     agent: ExpectedAgent,
-    call: PartialCall & { held: { columns: number }; report: FragmentReport },
+    call: PartialCall & { held: { bytes: number }; report: FragmentReport },
     merge: PartialMerge,
     place: number,
   ): Promise<NodeOutcome<FragmentNode>> {
@@ -169,8 +166,9 @@ export class Pushdown implements Distribution {
         merge.add(place, result);
         // If two agents answer the same group, their results are joined, and the memory of one goes back to the budget.
         const joined = result.groups.length - (merge.groups - before);
-        if (joined > 0) budget.memory?.give((held.groups * joined) / result.groups.length);
-        call.held.columns += held.columns;
+        const freed = joined > 0 ? (held.groups * joined) / result.groups.length : 0;
+        budget.memory?.give(freed);
+        call.held.bytes += held.columns + held.groups - freed;
         const samplesDecoded = result.samplesRead;
         return { node, rows, bytes, samplesDecoded, elapsedMs: clock.monotonic() - started, ...stats };
       });

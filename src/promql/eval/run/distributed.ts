@@ -6,7 +6,7 @@ import { planQuery, positionsOf, seriesFragment, type Fragment } from '../../pla
 import type { SelectRequest } from '../../types.ts';
 import { aggregateColumns } from '../aggregate/aggregate.ts';
 import { finishGroups } from '../aggregate/fold.ts';
-import { holdColumns, type Column } from '../columns.ts';
+import { holdColumns, releaseColumns, weightOf, type Column } from '../columns.ts';
 import type { EvalContext, EvalSettings } from '../context.ts';
 import { subqueryFrame, type Frame } from '../frame.ts';
 import { GroupFold, isFoldOperator } from '../aggregate/group-rows.ts';
@@ -52,58 +52,57 @@ export class DistributedParts {
     return this.#covered.has(selector);
   }
 
-  /** True for the subtree of a fragment. */
+  /** True for the subtree of a fragment whose columns were not asked for yet. */
   isPart(expr: Expr): boolean {
     return this.#parts.has(expr);
   }
 
-  /** The columns of a subtree. Null when it is not a fragment; a promise of null when it has to be evaluated here. */
+  /**
+   * The columns of a subtree. Null when it is not a fragment; a promise of null when it has to be evaluated here. May be
+   * asked once: the answer is not kept.
+   */
   columns(context: EvalContext, expr: Expr, frame: Frame): Promise<Column[] | null> | null {
     const part = this.#parts.get(expr);
-    return part === undefined ? null : this.#columnsOf(part, context, frame);
+    if (part === undefined) return null;
+    this.#parts.delete(expr);
+    return this.#columnsOf(part, context, frame);
   }
 
-  async #columnsOf({ fragment, results: asked }: Part, context: EvalContext, frame: Frame): Promise<Column[] | null> {
-    const results = await context.stopwatch.waiting(answered(asked));
-    if (results === null) return null;
-    const columns =
-      fragment.kind === 'agg'
-        ? await this.#aggregate(context, fragment, results, frame)
-        : (await take(context, fragment, results, frame)).columns;
-    if (columns === null) return null;
-    await holdColumns(context.budget, columns);
-    return [...columns];
+  async #columnsOf({ fragment, results }: Part, context: EvalContext, frame: Frame): Promise<Column[] | null> {
+    const answer = await merged(context, fragment, results);
+    if (answer === null) return null;
+    if (fragment.kind === 'agg') {
+      const { op } = fragment.node as AggregateExpr;
+      const isFolded = isFoldOperator(op) || op === 'count_values';
+      return isFolded ? finishRows(context, fragment, answer, frame) : this.#pick(context, fragment, answer, frame);
+    }
+    absorb(context, fragment, answer, frame);
+    await holdColumns(context.budget, answer.columns, answer.heldBytes);
+    return [...answer.columns];
   }
 
-  async #aggregate(
+  /** The series that topk, bottomk or limitk chooses among the candidates. */
+  async #pick(
     context: EvalContext,
     fragment: Fragment,
-    results: readonly FragmentResult[],
+    answer: FragmentResult,
     frame: Frame,
-  ): Promise<readonly Column[] | null> {
-    const node = fragment.node as AggregateExpr;
-    const { op } = node;
-    if (isFoldOperator(op) || op === 'count_values') {
-      const { groups } = await take(context, fragment, results, frame);
-      const fold = isFoldOperator(op) ? op : 'count';
-      const merged: GroupFold[] = [];
-      for (const row of groups) {
-        merged.push(new GroupFold(fold, row.labels, row));
-        if (context.budget.spend(frame.count)) await context.budget.turn();
-      }
-      return finishGroups(context, { ...node, op: fold }, merged, frame);
-    }
-    const param = { kind: 'scalar', values: new Float64Array(frame.count).fill(fragment.param as number) } as const;
+  ): Promise<Column[] | null> {
     const { budget } = context;
-    if (!(await isUndecided(budget, fragment, await mergePartials(budget, fragment, results), frame))) {
-      const { columns } = await take(context, fragment, results, frame);
-      return aggregateColumns(context, node, param, columns, frame);
-    }
-    // Which of equal series are chosen depends on all series before them, so the nodes' series are needed after all.
-    const whole = seriesFragment(node.expr, [])!;
-    const series = await context.stopwatch.waiting(answered(this.#ask(whole, frame)));
+    await holdColumns(budget, answer.columns, answer.heldBytes);
+    if (!(await isUndecided(budget, fragment, answer, frame)))
+      return picked(context, fragment, fragment, answer, frame);
+    await releaseColumns(budget, answer.columns);
+    return this.#pickFromAll(context, fragment, frame);
+  }
+
+  /** Which of equal series are chosen depends on all series before them: here, the nodes' series are needed after all. */
+  async #pickFromAll(context: EvalContext, fragment: Fragment, frame: Frame): Promise<Column[] | null> {
+    const whole = seriesFragment((fragment.node as AggregateExpr).expr, [])!;
+    const series = await merged(context, whole, this.#ask(whole, frame));
     if (series === null) return null;
-    return aggregateColumns(context, node, param, (await take(context, whole, series, frame)).columns, frame);
+    await holdColumns(context.budget, series.columns, series.heldBytes);
+    return picked(context, fragment, whole, series, frame);
   }
 
   #start(expr: Expr, frame: Frame, fragments: ReadonlyMap<Expr, Fragment>): void {
@@ -147,21 +146,25 @@ async function answered(results: Promise<readonly FragmentResult[] | null>): Pro
   }
 }
 
-/** Merges the answers. Adds their annotations at the positions in the query, and their sample counts to the frame. */
-async function take(
+/** The nodes' answers in one; null as for `answered`. */
+async function merged(
   context: EvalContext,
   fragment: Fragment,
-  results: readonly FragmentResult[],
-  frame: Frame,
-): Promise<FragmentResult> {
-  const merged = await mergePartials(context.budget, fragment, results);
-  context.budget.read += merged.samplesRead;
-  context.budget.touch(merged.seriesRead);
-  if (merged.samples !== undefined) frame.samples?.add(merged.samples);
-  for (const warning of merged.warnings) context.annotations.sourceWarning(warning);
-  if (merged.annotations.length === 0) return merged;
+  results: Part['results'],
+): Promise<FragmentResult | null> {
+  const all = await context.stopwatch.waiting(answered(results));
+  return all && mergePartials(context.budget, fragment, all);
+}
+
+/** Adds an answer's annotations at their positions in the query, and its sample counts to the frame. */
+function absorb(context: EvalContext, fragment: Fragment, answer: FragmentResult, frame: Frame): void {
+  context.budget.read += answer.samplesRead;
+  context.budget.touch(answer.seriesRead);
+  if (answer.samples !== undefined) frame.samples?.add(answer.samples);
+  for (const warning of answer.warnings) context.annotations.sourceWarning(warning);
+  if (answer.annotations.length === 0) return;
   const places = positionsOf(fragment);
-  const placed = merged.annotations.map((annotation) => {
+  const placed = answer.annotations.map((annotation) => {
     const { start, end } = annotation.position;
     const place = places.get(`${start} ${end}`);
     const position: Position = place?.node ?? fragment.node;
@@ -172,7 +175,54 @@ async function take(
   for (const { annotation, position } of placed) {
     context.annotations.absorb(annotation, { start: position.start, end: position.end });
   }
-  return merged;
+}
+
+/** The columns of groups. The budget is charged for the groups until it is charged for the columns. */
+async function finishRows(
+  context: EvalContext,
+  fragment: Fragment,
+  answer: FragmentResult,
+  frame: Frame,
+): Promise<Column[]> {
+  absorb(context, fragment, answer, frame);
+  const { expr, op: own } = fragment.node as AggregateExpr;
+  const op = isFoldOperator(own) ? own : 'count';
+  const { budget } = context;
+  const groups: GroupFold[] = [];
+  let weight = 0;
+  for (const row of answer.groups) {
+    const group = new GroupFold(op, row.labels, row);
+    groups.push(group);
+    weight += group.weight;
+    for (const holder of group.holders) weight += weightOf(holder);
+    if (budget.spend(frame.count * (1 + group.holders.length))) await budget.turn();
+  }
+  budget.hold(weight, answer.heldBytes);
+  const columns = await finishGroups(context, { op, expr }, groups, frame);
+  await holdColumns(budget, columns);
+  budget.release(weight);
+  return columns;
+}
+
+/**
+ * The series that topk, bottomk or limitk chooses. `answer` is what the nodes sent for `source`; the budget is charged
+ * for it until it is charged for the result.
+ */
+async function picked(
+  context: EvalContext,
+  { node, param }: Fragment,
+  source: Fragment,
+  answer: FragmentResult,
+  frame: Frame,
+): Promise<Column[]> {
+  absorb(context, source, answer, frame);
+  const { budget } = context;
+  const values = new Float64Array(frame.count).fill(param as number);
+  const scalar = { kind: 'scalar', values } as const;
+  const columns = await aggregateColumns(context, node as AggregateExpr, scalar, answer.columns, frame);
+  await holdColumns(budget, columns);
+  await releaseColumns(budget, answer.columns);
+  return columns;
 }
 
 function collectSelectors(expr: Expr, into: Set<VectorSelector>): void {

@@ -161,3 +161,26 @@ test('more series than the caller may touch are refused with the error of an eng
   await expect(packedSums([parse('sum by (le) (b)')], 'le', at, { ...options, settings })).rejects.toThrow(message);
   await expect(engine.instant('sum by (le) (b)', at, options)).rejects.toThrow(message);
 });
+
+test('the memory of the nodes’ answers is given back once the sums have their own, and when an engine has to answer', async () => {
+  const nodes = new SplitNodes(nodeLabel, [
+    sample({ __name__: 'b', [nodeLabel]: 'n1', le: '1' }, 1),
+    {
+      ...sample({ __name__: 'h', [nodeLabel]: 'n1' }, 0),
+      samples: [{ time: at, value: 0, histogram: emptyHistogram }],
+    },
+  ]);
+  const heldAfter = async (query: string, heldBytes: number): Promise<number> => {
+    let held = heldBytes;
+    const memory = { take: (bytes: number) => ((held += bytes), null), give: (bytes: number) => void (held -= bytes) };
+    const run: Distribution['run'] = async (...asked) =>
+      (await nodes.run(...asked))!.map((result) => ({ ...result, heldBytes }));
+    const distribution = { partitionLabel: nodeLabel, run };
+    await packedSums([parse(query)], 'le', at, { source: nodes.whole, settings, memory, distribution });
+    return held;
+  };
+  const own = await heldAfter('sum by (le) (b)', 0);
+  expect(own).toBeGreaterThan(0);
+  expect(await heldAfter('sum by (le) (b)', 5_000)).toBe(own);
+  expect(await heldAfter('sum by (le) (h)', 5_000)).toBe(0);
+});

@@ -35,8 +35,9 @@ export async function packedSums(
   parts: readonly Expr[],
   label: string,
   timeMs: number,
-  { settings, distribution, signal, maxSeries = Infinity, memory, turns }: QueryOptions & { settings: EvalSettings },
+  options: QueryOptions & { settings: EvalSettings },
 ): Promise<PackedAnswer | null> {
+  const { settings, distribution, signal, memory, turns } = options;
   if (distribution === undefined || distribution.aggregates === false) return null;
   const steps = { start: timeMs, step: 1, count: 1 };
   const span = { start: timeMs, end: timeMs, step: 0 };
@@ -53,16 +54,31 @@ export async function packedSums(
     const results = await distribution.run(fragment, steps, settings, signal);
     return results && mergePartials(new Pace(signal, turns), fragment, results);
   });
-  const merged: FragmentResult[] = [];
+  let answers: readonly (FragmentResult | null)[];
   try {
-    for (const one of await Promise.all(asked)) {
-      if (one === null || one.annotations.some(({ kind }) => kind === 'warning')) return null;
-      merged.push(one);
-    }
+    answers = await Promise.all(asked);
   } catch (error) {
     const isOfData = error instanceof QueryError && error.errorType === 'execution';
     if (isOfData && error.code !== 'ERR_QUERY_LIMIT' && error.code !== 'ERR_QUERY_MEMORY') return null;
     throw error;
+  }
+  try {
+    return await sumsOf(answers, label, options);
+  } finally {
+    // The sums have memory of their own.
+    for (const answer of answers) memory?.give(answer?.heldBytes ?? 0);
+  }
+}
+
+async function sumsOf(
+  answers: readonly (FragmentResult | null)[],
+  label: string,
+  { signal, maxSeries = Infinity, memory, turns }: QueryOptions,
+): Promise<PackedAnswer | null> {
+  const merged: FragmentResult[] = [];
+  for (const one of answers) {
+    if (one === null || one.annotations.some(({ kind }) => kind === 'warning')) return null;
+    merged.push(one);
   }
   const series = merged.reduce((sum, { seriesRead }) => sum + seriesRead, 0);
   if (series > maxSeries) throw tooManySeries(series, maxSeries);
