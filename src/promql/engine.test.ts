@@ -188,6 +188,23 @@ describe('failures', () => {
     await expect(new Engine().instant(query, minute, { source })).rejects.toMatchObject({ errorType: 'execution' });
   });
 
+  test('a match takes the memory of its results, however many series of the one side take turns', async () => {
+    const names = Array.from({ length: 20 }, (_, i) => `load{i="${i}"}`);
+    const source = sourceOf(Object.fromEntries(names.map((name) => [name, [2]])));
+    const engine = new Engine({ maxSamples: 100_000, fillModifiers: true });
+    const asked = async (op: string): Promise<string[]> => {
+      const query = `load ${op} count_values("v", vector(time()))`;
+      return shown(await engine.range(query, 0, 299_000, 1_000, { source }));
+    };
+    const every = Array.from({ length: 300 }, (_, i) => `2@${i}`).join(' ');
+    expect(await asked('* on () group_left ()')).toEqual(
+      Array.from({ length: 20 }, (_, i) => `{i="${i}"} ${every}`).sort(),
+    );
+    await expect(asked('* on () group_left (v)')).rejects.toMatchObject({ code: 'ERR_QUERY_LIMIT' });
+    const filled = `none + on () fill_left (1) count_values("v", vector(time()))`;
+    expect(shown(await engine.range(filled, 0, 299_000, 1_000, { source }))).toEqual([`{} ${every}`]);
+  });
+
   test('more samples than allowed end a query', async () => {
     await expect(
       new Engine({ maxSamples: 3 }).range('x_total', 0, 3 * minute, minute, { source: two }),

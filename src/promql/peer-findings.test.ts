@@ -40,6 +40,17 @@ test('two series of one side count as two matches where both are compared, even 
   });
 });
 
+test('two results of a group have the same labels also where the comparison is not true', async () => {
+  for (const query of ['floats > on () group_left (a) other', 'floats != on () group_left (a) (other > 4)']) {
+    await expect(engine.instant(query, 0, { source })).rejects.toMatchObject({
+      errorType: 'execution',
+      message: 'multiple matches for labels: grouping labels must ensure unique matches',
+    });
+  }
+  const { value } = await engine.instant('floats > on () group_left (b) other', 0, { source });
+  expect(value).toMatchObject({ elements: [] });
+});
+
 test('sort() warns in a subquery even if its span has only one step, but not for a selector with @', async () => {
   const warnings = async (query: string): Promise<number> =>
     (await engine.instant(query, 100_000, { source })).warnings.length;

@@ -71,6 +71,20 @@ describe('the memory that a query reports', () => {
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
   });
 
+  test('counts the results of a match before those with equal labels are joined', async () => {
+    const turned = new MemorySource();
+    turned.load(parseMetric('c'), [{ time: 0, value: 1 }]);
+    for (let i = 0; i < series; i++) {
+      turned.load(parseMetric(`m${i}`), [
+        { time: i * minute, value: 1 },
+        { time: (i + 1) * minute, value: NaN, stale: true },
+      ]);
+    }
+    const answer = await range('{__name__=~"m.*"} * on () group_left () last_over_time(c[2000m])', turned);
+    expect(answer.value).toMatchObject({ series: [{ labels: [] }] });
+    expect(answer.stats.peakSamples * sampleBytes).toBeGreaterThanOrEqual(2 * series * steps * columnBytes);
+  });
+
   test('counts the working memory of info() and histogram_quantiles() until their results are counted', async () => {
     const one = await peakBytes('x', deferred(0));
     expect(await peakBytes('info(x) + 1', deferred(0))).toBe(2 * one + steps * 8);

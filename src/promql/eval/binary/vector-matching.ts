@@ -1,5 +1,5 @@
 import { executionError } from '../../errors.ts';
-import { dropMetadata, filterLabels, labelValue, labelsKey, labelsText, setLabel } from '../../labels.ts';
+import { dropMetadata, filterLabels, labelValue, labelsText, partialKey, setLabel } from '../../labels.ts';
 import { comparisonOperators, type BinaryExpr, type VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { arithmeticOperator, comparisonOperator } from './arithmetic.ts';
@@ -51,11 +51,24 @@ export async function matchVectors(
     if (slow !== null) await slow;
     if (budget.spend(pairWork + (group.many.length + group.one.length) * frame.count)) await budget.turn();
   }
-  return settle(context, pairing.columns, frame);
+  const settled = await settle(context, pairing.columns, frame);
+  budget.release(pairing.weight);
+  return settled;
+}
+
+/** The series of the one side of a match group. */
+interface OneSide {
+  readonly columns: readonly Column[];
+  /** The series that exists at each step: its index, −1 for none. */
+  readonly at: Int32Array;
+  /** For each series, the first whose included labels are the same: results with either have the same labels. */
+  readonly alike: readonly number[];
 }
 
 class Pairing {
   readonly columns: Column[] = [];
+  /** The memory that `columns` take from the budget. */
+  weight = 0;
   readonly #expr: BinaryExpr;
   readonly #matching: VectorMatching;
   readonly #frame: Frame;
@@ -70,7 +83,7 @@ class Pairing {
   readonly #allMany: readonly Column[];
   /** The steps at which the many side has any element; computed on demand. */
   #manyThere: Uint8Array | null = null;
-  /** One-to-one: the steps at which the current group has already matched. */
+  /** The steps that have a result whose labels a result of the current series would have; null when none can have. */
   #taken: Uint8Array | null = null;
   /** The steps at which a pair of the current group was combined. At other steps the many side may be filled in. */
   #matched: Uint8Array | null = null;
@@ -101,42 +114,68 @@ class Pairing {
 
   async #pairGroup({ many, one }: Group, fills: boolean): Promise<void> {
     // Two series of the "one" side in a match group are an error even when no series matches them.
-    await this.#refuseTwoOnOneSide(one, fills);
-    const before = this.columns.length;
-    this.#taken = this.#matching.card === 'one-to-one' ? new Uint8Array(this.#frame.count) : null;
+    const partners = await this.#oneSide(one, fills);
+    const taken = await this.#takenBy(many);
     this.#matched = this.#fillMany === null ? null : new Uint8Array(this.#frame.count);
     const budget = this.#budget;
-    for (const column of many) {
-      await this.#pairAll(column, one);
-      if (budget.spend(pairWork + this.#frame.count)) await budget.turn();
+    for (const [i, column] of many.entries()) {
+      this.#taken = taken[i]!;
+      this.#pairAll(column, partners);
+      if (budget.spend(pairWork + 10 * this.#frame.count)) await budget.turn();
     }
-    if (this.#fillMany !== null) {
-      for (const column of one) {
-        this.#fillFromOne(column);
-        if (budget.spend(pairWork + this.#frame.count)) await budget.turn();
-      }
-    }
-    await this.#refuseEqualResults(before);
+    this.#taken = null;
+    if (this.#fillMany === null) return;
+    this.#fillFromOne(partners);
+    if (budget.spend(pairWork + 10 * this.#frame.count)) await budget.turn();
   }
 
-  async #refuseTwoOnOneSide(one: readonly Column[], fills: boolean): Promise<void> {
-    if (one.length < 2) return;
-    const holder: (Column | undefined)[] = new Array<Column | undefined>(this.#frame.count);
-    for (const column of one) {
+  async #oneSide(columns: readonly Column[], fills: boolean): Promise<OneSide> {
+    const at = new Int32Array(this.#frame.count).fill(-1);
+    const included = new Set(this.#matching.include);
+    const firsts = new Map<string, number>();
+    const alike: number[] = [];
+    for (const [index, { labels, kinds }] of columns.entries()) {
       for (let i = 0; i < this.#frame.count; i++) {
-        if (column.kinds[i] === absent) continue;
-        const other = holder[i];
+        if (kinds[i] === absent) continue;
         // A step at which the many side is empty is skipped. A node that computes its share of a query does not see
         // the whole many side, so it skips no step and fails. The query server then evaluates the whole query itself,
         // and finds out whether there is an error.
-        if (other !== undefined) {
+        if (at[i]! >= 0) {
           const skipped = !this.#isShare && !fills && (await this.#stepsOfMany())[i] === 0;
-          if (!skipped) this.#failDuplicate(column.labels, other.labels);
+          if (!skipped) this.#failDuplicate(labels, columns[at[i]!]!.labels);
         }
-        holder[i] = column;
+        at[i] = index;
       }
-      if (this.#budget.spend(this.#frame.count)) await this.#budget.turn();
+      const key = partialKey(labels, (name) => included.has(name));
+      if (!firsts.has(key)) firsts.set(key, index);
+      alike.push(firsts.get(key)!);
+      if (this.#budget.spend(keyWork + this.#frame.count)) await this.#budget.turn();
     }
+    return { columns, at, alike };
+  }
+
+  /**
+   * For each series of the many side, `#taken`: in a one-to-one match all share one. Else those share one whose results
+   * differ at most in the included labels: at a step, all of a group are combined with the same series.
+   */
+  async #takenBy(many: readonly Column[]): Promise<(Uint8Array | null)[]> {
+    const { card, include } = this.#matching;
+    if (card === 'one-to-one') {
+      const steps = new Uint8Array(this.#frame.count);
+      return many.map(() => steps);
+    }
+    if (many.length < 2) return [null];
+    const included = new Set(include);
+    const known = new Map<string, Uint8Array | null>();
+    const keys: string[] = [];
+    for (const { labels } of many) {
+      const key = partialKey(this.#keptLabels(labels), (name) => !included.has(name));
+      const isFirst = !known.has(key);
+      known.set(key, isFirst ? null : (known.get(key) ?? new Uint8Array(this.#frame.count)));
+      keys.push(key);
+      if (this.#budget.spend(keyWork)) await this.#budget.turn();
+    }
+    return keys.map((key) => known.get(key)!);
   }
 
   async #stepsOfMany(): Promise<Uint8Array> {
@@ -159,74 +198,59 @@ class Pairing {
     );
   }
 
-  /** Two results of one match group with equal labels at the same step are ambiguous. */
-  async #refuseEqualResults(before: number): Promise<void> {
-    if (this.#matching.card === 'one-to-one' || this.columns.length - before < 2) return;
-    const taken = new Map<string, Uint8Array>();
-    for (const column of this.columns.slice(before)) {
-      const key = labelsKey(column.labels);
-      const steps = taken.get(key) ?? new Uint8Array(this.#frame.count);
-      taken.set(key, steps);
-      for (let i = 0; i < this.#frame.count; i++) {
-        if (column.kinds[i] === absent) continue;
-        if (steps[i] === 1) {
-          throw executionError('multiple matches for labels: grouping labels must ensure unique matches');
-        }
-        steps[i] = 1;
-      }
-      if (this.#budget.spend(keyWork + this.#frame.count)) await this.#budget.turn();
-    }
-  }
-
   #fastPair(many: Column, one: Column): boolean {
     if (many.histograms !== null || one.histograms !== null) return false;
     const compute = arithmeticOperator(this.#expr.op);
     const compare = comparisonOperator(this.#expr.op);
+    if (compute === undefined && compare === undefined) return false;
     const [left, right] = this.#swapped ? [one, many] : [many, one];
-    const builder = new ColumnBuilder(this.#frame.count);
+    const builder = this.#builder();
     for (let i = 0; i < this.#frame.count; i++) {
       if (left.kinds[i] !== isFloat || right.kinds[i] !== isFloat) continue;
       const [a, b] = [left.values[i]!, right.values[i]!];
       if (compute !== undefined) builder.setFloat(i, compute(a, b));
-      else if (compare !== undefined) {
-        if (this.#expr.returnBool) builder.setFloat(i, compare(a, b) ? 1 : 0);
-        else if (compare(a, b)) builder.setFloat(i, a);
-      } else return false;
+      else if (this.#expr.returnBool) builder.setFloat(i, compare!(a, b) ? 1 : 0);
+      else if (compare!(a, b)) builder.setFloat(i, a);
     }
     this.#push(builder, many.labels, one.labels);
     return true;
   }
 
   /** Combines one series of the many side with the series of the one side that exists at each step. */
-  async #pairAll(many: Column, one: readonly Column[]): Promise<void> {
+  #pairAll(many: Column, { columns, at, alike }: OneSide): void {
     const fill = this.#fillOne;
-    const rest = fill === null ? null : new ColumnBuilder(this.#frame.count);
-    for (const partner of one) {
-      const builder = new ColumnBuilder(this.#frame.count);
-      for (let i = 0; i < this.#frame.count; i++) {
-        if (many.kinds[i] !== absent && partner.kinds[i] !== absent) {
-          this.#apply(elementAt(many, i), elementAt(partner, i), i, builder);
-        }
-      }
-      this.#push(builder, many.labels, partner.labels);
-      if (this.#budget.spend(pairWork + 10 * this.#frame.count)) await this.#budget.turn();
-    }
-    if (rest === null) return;
+    const filled = this.#matching.include.length === 0 ? 0 : -1;
+    const results = new Map<number, { readonly builder: ColumnBuilder; readonly one: Labels }>();
     for (let i = 0; i < this.#frame.count; i++) {
-      if (many.kinds[i] === absent || one.some((column) => column.kinds[i] !== absent)) continue;
-      this.#apply(elementAt(many, i), { value: fill!, histogram: null }, i, rest);
+      const partner = columns[at[i]!];
+      if (many.kinds[i] === absent || (partner === undefined && fill === null)) continue;
+      const key = partner === undefined ? filled : alike[at[i]!]!;
+      let result = results.get(key);
+      if (result === undefined) {
+        const one = partner?.labels ?? matchLabels(many.labels, this.#matching);
+        results.set(key, (result = { builder: this.#builder(), one }));
+      }
+      const other = partner === undefined ? { value: fill!, histogram: null } : elementAt(partner, i);
+      this.#apply(elementAt(many, i), other, i, result.builder);
     }
-    this.#push(rest, many.labels, matchLabels(many.labels, this.#matching));
+    for (const { builder, one } of results.values()) this.#push(builder, many.labels, one);
   }
 
   /** Fills in the many side at the steps where the one side has no match, or where its sample type was incompatible. */
-  #fillFromOne(one: Column): void {
-    const builder = new ColumnBuilder(this.#frame.count);
+  #fillFromOne({ columns, at, alike }: OneSide): void {
+    const builders = new Map<number, ColumnBuilder>();
     for (let i = 0; i < this.#frame.count; i++) {
-      if (one.kinds[i] === absent || this.#matched![i] === 1) continue;
+      const one = columns[at[i]!];
+      if (one === undefined || this.#matched![i] === 1) continue;
+      const key = alike[at[i]!]!;
+      let builder = builders.get(key);
+      if (builder === undefined) builders.set(key, (builder = this.#builder()));
       this.#apply({ value: this.#fillMany!, histogram: null }, elementAt(one, i), i, builder);
     }
-    this.#push(builder, matchLabels(one.labels, this.#matching), one.labels);
+    for (const [key, builder] of builders) {
+      const { labels } = columns[key]!;
+      this.#push(builder, matchLabels(labels, this.#matching), labels);
+    }
   }
 
   #apply(many: Element, one: Element, step: number, out: ColumnBuilder): void {
@@ -235,9 +259,11 @@ class Pairing {
     if (outcome === null) return;
     if (this.#matched !== null) this.#matched[step] = 1;
     if (this.#taken !== null && this.#taken[step]!++ > 0) {
-      throw executionError(
-        'multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)',
-      );
+      const way =
+        this.#matching.card === 'one-to-one'
+          ? 'many-to-one matching must be explicit (group_left/group_right)'
+          : 'grouping labels must ensure unique matches';
+      throw executionError(`multiple matches for labels: ${way}`);
     }
     if (this.#expr.returnBool) out.setFloat(step, outcome.keep ? 1 : 0);
     else if (outcome.keep) {
@@ -246,27 +272,39 @@ class Pairing {
     }
   }
 
+  /** A builder whose memory is taken from the budget: all results stay in memory until every pair is known. */
+  #builder(): ColumnBuilder {
+    const weight = leastWeight(1, this.#frame.count);
+    this.#budget.hold(weight);
+    this.weight += weight;
+    return new ColumnBuilder(this.#frame.count);
+  }
+
   #push(builder: ColumnBuilder, many: Labels, one: Labels): void {
-    if (builder.points === 0) return;
-    // All results stay in memory until every pair is known.
-    this.#budget.expect(
-      leastWeight(this.columns.length + 1, this.#frame.count),
-      () => `${this.columns.length + 1} pairs of series at ${this.#frame.count} steps`,
-    );
-    this.columns.push(builder.build(this.#resultLabels(many, one), this.#expr.returnBool));
+    if (builder.points > 0) {
+      this.columns.push(builder.build(this.#resultLabels(many, one), this.#expr.returnBool));
+      return;
+    }
+    const weight = leastWeight(1, this.#frame.count);
+    this.#budget.release(weight);
+    this.weight -= weight;
   }
 
   #resultLabels(many: Labels, one: Labels): Labels {
-    const { op, returnBool } = this.#expr;
-    const { card, on, labels: names, include } = this.#matching;
-    const changesMeaning = !comparisonOperators.has(op) && op !== '</' && op !== '>/';
-    let labels = changesMeaning || (returnBool && !this.#delayed) ? dropMetadata(many) : many;
-    if (card === 'one-to-one') {
-      const set = new Set(names);
-      labels = filterLabels(labels, (name) => set.has(name) === on);
-    }
-    for (const name of include) labels = setLabel(labels, name, labelValue(one, name));
+    let labels = this.#keptLabels(many);
+    for (const name of this.#matching.include) labels = setLabel(labels, name, labelValue(one, name));
     return labels;
+  }
+
+  /** The labels that a result has from the many side. */
+  #keptLabels(many: Labels): Labels {
+    const { op, returnBool } = this.#expr;
+    const { card, on, labels: names } = this.#matching;
+    const changesMeaning = !comparisonOperators.has(op) && op !== '</' && op !== '>/';
+    const labels = changesMeaning || (returnBool && !this.#delayed) ? dropMetadata(many) : many;
+    if (card !== 'one-to-one') return labels;
+    const set = new Set(names);
+    return filterLabels(labels, (name) => set.has(name) === on);
   }
 }
 
