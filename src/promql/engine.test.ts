@@ -205,6 +205,23 @@ describe('failures', () => {
     expect(shown(await engine.range(filled, 0, 299_000, 1_000, { source }))).toEqual([`{} ${every}`]);
   });
 
+  test('equally new info series fail info() only at a step at which its argument has a value', async () => {
+    const source = new MemorySource();
+    const load = (metric: string, from: number, to: number): void =>
+      source.load(parseMetric(metric), [
+        { time: from * minute, value: 1 },
+        { time: to * minute, value: NaN, stale: true },
+      ]);
+    load('early{job="a",instance="1"}', 0, 1);
+    load('late{job="b",instance="1"}', 2, 3);
+    for (const v of [1, 2]) load(`target_info{job="a",instance="1",v="${v}"}`, 2, 3);
+    const engine = new Engine({ experimentalFunctions: true });
+    const run = (argument: string): Promise<QueryResult> =>
+      engine.range(`info(${argument})`, 0, 3 * minute, minute, { source });
+    expect(shown(await run('early'))).toEqual(['{__name__="early", instance="1", job="a"} 1@0']);
+    await expect(run('{__name__=~"early|late"}')).rejects.toThrow('found duplicate series for info metric');
+  });
+
   test('more samples than allowed end a query', async () => {
     await expect(
       new Engine({ maxSamples: 3 }).range('x_total', 0, 3 * minute, minute, { source: two }),

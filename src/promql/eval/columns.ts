@@ -83,6 +83,16 @@ export function countPoints(column: Column): number {
   return points;
 }
 
+/** 1 for each step at which any of the columns has a sample. */
+export async function occupied(budget: Pacing, columns: readonly Column[], steps: number): Promise<Uint8Array> {
+  const there = new Uint8Array(steps);
+  for (const { kinds } of columns) {
+    for (let i = 0; i < steps; i++) if (kinds[i] !== absent) there[i] = 1;
+    if (budget.spend(steps)) await budget.turn();
+  }
+  return there;
+}
+
 /** Memory of a histogram without its buckets, in units of one float sample; each bucket counts as one more. */
 const bareHistogram = 12;
 

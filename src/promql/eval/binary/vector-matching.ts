@@ -5,7 +5,16 @@ import type { Labels } from '../../types.ts';
 import { arithmeticOperator, comparisonOperator } from './arithmetic.ts';
 import { settle } from '../settle.ts';
 import type { Budget } from '../budget.ts';
-import { ColumnBuilder, absent, isFloat, isHistogram, keyWork, leastWeight, type Column } from '../columns.ts';
+import {
+  ColumnBuilder,
+  absent,
+  isFloat,
+  isHistogram,
+  keyWork,
+  leastWeight,
+  occupied,
+  type Column,
+} from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Element, ElementOperation } from './element.ts';
 import { elementOperation } from './element-operation.ts';
@@ -179,13 +188,7 @@ class Pairing {
   }
 
   async #stepsOfMany(): Promise<Uint8Array> {
-    if (this.#manyThere !== null) return this.#manyThere;
-    const there = new Uint8Array(this.#frame.count);
-    for (const { kinds } of this.#allMany) {
-      for (let i = 0; i < kinds.length; i++) if (kinds[i] !== absent) there[i] = 1;
-      if (this.#budget.spend(kinds.length)) await this.#budget.turn();
-    }
-    return (this.#manyThere = there);
+    return (this.#manyThere ??= await occupied(this.#budget, this.#allMany, this.#frame.count));
   }
 
   #failDuplicate(a: Labels, b: Labels): never {

@@ -12,6 +12,7 @@ import {
   inLabelOrder,
   keyWork,
   leastWeight,
+  occupied,
   releaseColumns,
   sameLabelset,
   scalarWeight,
@@ -47,8 +48,9 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
   }
   const infos = await readInfos(context, call, plain, [...dataMatchers, ...nameMatchers], frame);
   const enricher = new Enricher(budget, dataMatchers, frame);
+  const there = await occupied(budget, columns, frame.count);
   for (const info of infos) {
-    enricher.choose(info);
+    enricher.choose(info, there);
     if (budget.spend(keyWork + frame.count)) await budget.turn();
   }
   for (const column of columns) {
@@ -198,9 +200,10 @@ class Enricher {
 
   /**
    * Adds an info series. Among several series of one info metric with the same identifying labels, the newest sample
-   * wins. Errors: `execution` when two samples are equally new.
+   * wins. `there`: the steps at which there is any series to add labels to.
+   * Errors: `execution` when two samples are equally new at one of these steps.
    */
-  choose(info: InfoSeries): void {
+  choose(info: InfoSeries, there: Uint8Array): void {
     const { labels, times } = info.raw;
     const bySignature = this.#chosen.get(signature(labels)) ?? new Map<string, (InfoSeries | null)[]>();
     this.#chosen.set(signature(labels), bySignature);
@@ -208,7 +211,7 @@ class Enricher {
     const steps = bySignature.get(name) ?? this.#emptySteps();
     bySignature.set(name, steps);
     info.shown.forEach((index, step) => {
-      if (index < 0) return;
+      if (index < 0 || there[step] === 0) return;
       const other = steps[step] ?? null;
       const time = times[index]!;
       const otherTime = other === null ? -Infinity : other.raw.times[other.shown[step]!]!;
