@@ -51,6 +51,46 @@ describe('an instant query', () => {
     expect(shown(await new Engine().instant(query, 3 * minute, { source: two }))).toEqual(expected);
   });
 
+  test.each([
+    ['the whole and the first group', '$0-$1-${1}', 'ab-a-a'],
+    ['a group that does not exist', '<$5>', '<>'],
+    ['zeros before a number, which make it a name', '<$01><${00}><${002}>', '<><><b>'],
+    ['a number of ten digits, which is a name', '<$999999999><$1000000000>', '<><b>'],
+    ['a named group', '${first}', 'b'],
+    ['names that every object has', '<$constructor><$__proto__>', '<><>'],
+  ])('label_replace() expands %s', async (_, replacement, expected) => {
+    const source = sourceOf({ 'x{from="ab"}': [1] });
+    const pattern = '(a)(?P<first>(?P<002>(?P<1000000000>b)))';
+    const query = `label_replace(x, "to", ${JSON.stringify(replacement)}, "from", "${pattern}")`;
+    expect(shown(await new Engine().instant(query, 0, { source }))).toEqual([
+      `{__name__="x", from="ab", to="${expected}"} 1`,
+    ]);
+  });
+
+  test('sort_by_label() compares numbers by value, and what fits no 64-bit integer as text', async () => {
+    const sorted = async (...values: string[]): Promise<string[]> => {
+      const source = sourceOf(Object.fromEntries(values.map((value) => [`x{v="${value}"}`, [1]])));
+      const engine = new Engine({ experimentalFunctions: true });
+      const { value } = await engine.instant('sort_by_label(x, "v")', 0, { source });
+      if (value.type !== 'vector') throw new Error(value.type);
+      return value.elements.map(({ labels }) => labels.find(([name]) => name === 'v')![1]);
+    };
+    for (const order of [
+      ['a2', 'a10', 'a10b', 'b1'],
+      // Equal numbers: what follows decides.
+      ['1-a', '01-b', '1-c'],
+      ['01', '1-a', '01-b'],
+      // The largest and the smallest number that do and do not fit.
+      ['9', '9223372036854775807'],
+      ['9223372036854775808', '9223372036854775809a', '99'],
+      ['10000000000000000000', '9'],
+      ['00000000000000000000007', '8'],
+    ]) {
+      expect(await sorted(...order)).toEqual(order);
+      expect(await sorted(...order.toReversed())).toEqual(order);
+    }
+  });
+
   test('equal values of topk are chosen as Prometheus chooses them', async () => {
     const source = sourceOf({ 'x{n="a"}': [1], 'x{n="b"}': [1], 'x{n="c"}': [2] });
     expect(shown(await new Engine().instant('topk(2, x)', 0, { source }))).toEqual([

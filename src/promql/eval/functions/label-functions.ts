@@ -89,6 +89,9 @@ function relabelled(column: Column, name: string, value: string): Column {
   return { ...column, labels: setLabel(column.labels, name, value), dropName };
 }
 
+/** What Go takes for the number of a group. A longer run of digits, or one with zeros in front, is a name. */
+const isNumber = /^(?:0|[1-9]\d{0,8})$/;
+
 /**
  * A replacement template as Go expands it: `$name` takes the longest run of word characters, `${name}` is explicit,
  * `$$` is a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
@@ -104,7 +107,7 @@ function parseTemplate(template: string, { regex, allow }: LimitedPattern): (val
     last = match.index + match[0].length;
     const name = match[1] ?? match[2];
     if (name === undefined) parts.push('$');
-    else parts.push({ group: /^\d+$/.test(name) ? Number(name) : (names[name] ?? -1) });
+    else parts.push({ group: isNumber.test(name) ? Number(name) : (names[name] ?? -1) });
   }
   parts.push(template.slice(last));
   return (value) => {

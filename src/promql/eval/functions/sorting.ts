@@ -35,21 +35,28 @@ export function sortByLabels(
 
 const chunks = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
 
+const largest = 2n ** 63n - 1n;
+
+/** The number that a chunk is; null for text, and for a number that fits no signed integer of 64 bits. */
+function numberOf(chunk: string): bigint | null {
+  if (!/^0*\d{1,19}$/.test(chunk)) return null;
+  const number = BigInt(chunk);
+  return number > largest ? null : number;
+}
+
 /** Natural order: runs of digits compare as numbers, everything else as text. */
 function naturallyBefore(a: string, b: string): boolean {
   const [left, right] = [chunks(a), chunks(b)];
+  let longer = 0;
   for (const [i, x] of left.entries()) {
     const y = right[i];
     if (y === undefined) return false;
     if (x === y) continue;
-    const numeric = /^\d/.test(x) && /^\d/.test(y);
-    if (numeric) {
-      const [m, n] = [BigInt(x), BigInt(y)];
-      if (m !== n) return m < n;
-      // Equal numbers with different leading zeros: the longer text first, as in Prometheus.
-      if (x.length !== y.length) return x.length > y.length;
-    }
-    return compareStrings(x, y) < 0;
+    const [m, n] = [numberOf(x), numberOf(y)];
+    if (m === null || n === null) return compareStrings(x, y) < 0;
+    if (m !== n) return m < n;
+    longer ||= x.length - y.length;
   }
-  return left.length < right.length;
+  // Prometheus has no definite order for texts that differ in leading zeros only: here the longer number is first.
+  return left.length === right.length ? longer > 0 : left.length < right.length;
 }
