@@ -26,9 +26,9 @@ for (let i = 0; i < series; i++) {
   );
 }
 
-const deferred = (heldBytes: number): SeriesSource => ({
+const deferred = (heldBytes: number, from = source): SeriesSource => ({
   select: async (request) => {
-    const { series: found } = await source.select(request);
+    const { series: found } = await from.select(request);
     return { series: found.map((one) => ({ labels: one.labels, read: () => one as never })), sorted: true, heldBytes };
   },
 });
@@ -105,6 +105,19 @@ describe('the memory that a query reports', () => {
     expect(all - without).toBeGreaterThanOrEqual(working);
     const chained = await peak(`info(${'info('.repeat(3)}b${', {__name__=~"m.+"})'.repeat(3)}, {__name__=~"m.+"})`);
     expect(chained - all).toBeLessThan(working);
+  });
+
+  test('counts the samples of info series only until the result of info() is counted', async () => {
+    const informed = new MemorySource();
+    informed.load(parseMetric('b{job="j",instance="i"}'), [{ time: 0, value: 1 }]);
+    const points = Array.from({ length: 10 * steps }, (_, n) => ({ time: (n * minute) / 10, value: 1 }));
+    informed.load(parseMetric('target_info{job="j",instance="i",v="1"}'), points);
+    const [once, twice] = [
+      await peakBytes('info(b)', deferred(0, informed)),
+      await peakBytes('info(info(b))', deferred(0, informed)),
+    ];
+    expect(once).toBeGreaterThan(points.length * sampleBytes);
+    expect(twice - once).toBeLessThan((points.length * sampleBytes) / 2);
   });
 
   test('counts the buckets of native histograms', async () => {

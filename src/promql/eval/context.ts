@@ -32,7 +32,10 @@ export interface EvalContext {
   readonly isShare: boolean;
   /** Expressions whose value is the same at every step. */
   readonly invariant: ReadonlySet<Expr>;
-  /** Reads series that no selector of the query names. Each series gets buffers of its own. */
+  /**
+   * Reads series that no selector of the query names. Each series gets buffers of its own; whoever reads them gives
+   * their memory back, a sample for each time.
+   */
   readonly select: (request: SelectRequest) => Promise<readonly RawSeries[]>;
   readonly evaluate: (expr: Expr, frame: Frame) => Promise<Value>;
   /** The columns of a subtree that the nodes computed; null, or a promise of null, if this engine must evaluate it. */

@@ -59,7 +59,7 @@ export async function evaluateInfo(context: EvalContext, call: CallExpr, frame: 
     if (budget.spend(keyWork + frame.count)) await budget.turn();
   }
   const enriched = enricher.finish();
-  budget.release(infos.length * shownWeight(frame.count));
+  for (const { raw } of infos) budget.release(raw.times.length + shownWeight(frame.count));
   await holdColumns(budget, enriched);
   await releaseColumns(budget, base.columns);
   return enriched;
@@ -86,7 +86,7 @@ interface InfoSeries {
 /** Memory of `shown`, in units of one float sample. */
 const shownWeight = (steps: number): number => Math.ceil((steps * Int32Array.BYTES_PER_ELEMENT) / sampleBytes);
 
-/** The info series of the columns. The memory of their `shown` is charged to the budget. */
+/** The info series of the columns. The memory of their samples and of `shown` is charged to the budget. */
 async function readInfos(
   context: EvalContext,
   call: CallExpr,
