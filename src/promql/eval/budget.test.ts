@@ -126,6 +126,17 @@ describe('the memory that a query reports', () => {
     expect((await peakBytes('h', deferred(0))) - floats).toBeGreaterThan(series * shown * 3 * 8);
   });
 
+  test('counts the native histograms that a sum keeps, until its result is counted', async () => {
+    const shown = samples + 4;
+    for (const operand of ['h', '(h)']) {
+      const peak = await peakBytes(`sum(${operand})`, deferred(0));
+      const floats = await peakBytes(`sum(${operand.replace('h', 'x')})`, deferred(0));
+      expect(peak - floats).toBeGreaterThan(series * (steps + shown * 3 * 8));
+      const sums = Array.from({ length: 5 }, () => `sum(${operand})`).join(' + ');
+      expect(await peakBytes(sums, deferred(0))).toBeLessThan(1.5 * peak);
+    }
+  });
+
   test('ends the query above the limit with the error of Prometheus', async () => {
     const peak = (await range('x + 1')).stats.peakSamples;
     await expect(range('x + 1', source, new Engine({ maxSamples: peak }))).resolves.toBeDefined();

@@ -3,7 +3,7 @@ import type { Expr } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import type { Budget } from '../budget.ts';
 import type { ColumnSink, NameFate } from '../column-sink.ts';
-import { ColumnBuilder, releaseColumns, type Value } from '../columns.ts';
+import { ColumnBuilder, type Value } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { GroupFold, foldColumns, type FoldOperator } from './group-rows.ts';
@@ -37,9 +37,7 @@ export async function foldExpression(
 
 async function foldValue(context: EvalContext, by: Folding, value: Value, frame: Frame): Promise<GroupFold[]> {
   if (value.kind !== 'vector') throw executionError('aggregation of something that is not an instant vector');
-  const groups = await foldColumns(context, by, value.columns, frame);
-  await releaseColumns(context.budget, value.columns);
-  return groups;
+  return foldColumns(context, by, value.columns, frame);
 }
 
 /** Folds each column as it is computed; all columns share one buffer. */
@@ -69,6 +67,7 @@ class FoldingSink implements ColumnSink {
       this.#budget.hold(group.weight);
       this.groups.push(group);
     }
-    this.groups[index]!.add(column.build(labels, drop));
+    const kept = this.groups[index]!.add(column.build(labels, drop));
+    if (kept > 0) this.#budget.hold(kept);
   }
 }

@@ -3,7 +3,7 @@ import { labelsKey } from '../../labels.ts';
 import type { Aggregator } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { sampleBytes } from '../budget.ts';
-import { isFloat, isHistogram, type Column } from '../columns.ts';
+import { isFloat, isHistogram, weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { groupColumns } from './grouping.ts';
@@ -47,8 +47,13 @@ export class GroupFold {
   readonly holders: Column[] = [];
   dropName = false;
   ignored = false;
+  /** The memory of `holders` that `keep` has counted. */
+  #kept = 0;
 
-  /** An empty group with the given number of steps; or the state of a row, whose arrays then belong to the group. */
+  /**
+   * An empty group with the given number of steps; or the state of a row without its histograms, whose arrays then
+   * belong to the group.
+   */
   constructor(op: FoldOperator, labels: Labels, from: number | GroupRow) {
     this.labels = labels;
     this.#op = op;
@@ -58,15 +63,14 @@ export class GroupFold {
     this.#present = this.sums?.count ?? row?.present ?? new Float64Array(steps);
     this.#best = op === 'min' || op === 'max' ? (row?.best ?? new Float64Array(steps)) : null;
     if (row === null) return;
-    this.holders.push(...row.holders);
     this.dropName = row.dropName;
     this.ignored = row.ignored;
   }
 
-  /** Memory of the group and its buffers, as the budget counts it: in samples. */
+  /** Memory of the group with its buffers and what it keeps of columns, as the budget counts it: in samples. */
   get weight(): number {
     const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
-    return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes);
+    return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes) + this.#kept;
   }
 
   get present(): Float64Array {
@@ -77,15 +81,26 @@ export class GroupFold {
     return this.#best;
   }
 
-  add(column: Column): void {
+  /** Returns the memory that the group keeps of the column, by which its weight has grown. */
+  add(column: Column): number {
     this.dropName ||= column.dropName;
+    let kept = 0;
     if (column.histograms !== null) {
-      if (this.sums !== null) this.holders.push(histogramsOf(column));
+      if (this.sums !== null) kept = this.keep(histogramsOf(column));
       this.ignored = true;
     }
     if (this.sums !== null) this.sums.addAll(column.values, column.kinds, isFloat);
     else if (this.#best === null) countKinds(this.#present, column.kinds);
     else this.#takeBest(column.values, column.kinds, null);
+    return kept;
+  }
+
+  /** Adds the histograms of a column, and returns their memory, by which the group's weight has grown. */
+  keep(holder: Column): number {
+    const weight = weightOf(holder);
+    this.holders.push(holder);
+    this.#kept += weight;
+    return weight;
   }
 
   merge(row: GroupRow): void {
@@ -132,7 +147,10 @@ function histogramsOf(column: Column): Column {
   return { ...column, kinds };
 }
 
-/** Folds columns into groups. */
+/**
+ * Folds columns into groups. The memory of the columns, which is charged to the budget, is released but for what the
+ * groups keep.
+ */
 export async function foldColumns(
   context: EvalContext,
   by: { readonly op: FoldOperator; readonly grouping: readonly string[]; readonly without: boolean },
@@ -147,10 +165,12 @@ export async function foldColumns(
     groups.push(group);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
+  let unused = 0;
   for (const [c, column] of columns.entries()) {
-    groups[groupOf[c]!]!.add(column);
+    unused += weightOf(column) - groups[groupOf[c]!]!.add(column);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
+  context.budget.release(unused);
   return groups;
 }
 

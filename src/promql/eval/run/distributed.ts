@@ -6,7 +6,7 @@ import { planQuery, positionsOf, seriesFragment, type Fragment } from '../../pla
 import type { SelectRequest } from '../../types.ts';
 import { aggregateColumns } from '../aggregate/aggregate.ts';
 import { finishGroups } from '../aggregate/fold.ts';
-import { holdColumns, releaseColumns, weightOf, type Column } from '../columns.ts';
+import { holdColumns, releaseColumns, type Column } from '../columns.ts';
 import type { EvalContext, EvalSettings } from '../context.ts';
 import { subqueryFrame, type Frame } from '../frame.ts';
 import { GroupFold, isFoldOperator } from '../aggregate/group-rows.ts';
@@ -193,9 +193,12 @@ async function finishRows(
   for (const row of answer.groups) {
     const group = new GroupFold(op, row.labels, row);
     groups.push(group);
+    for (const holder of row.holders) {
+      group.keep(holder);
+      if (budget.spend(frame.count)) await budget.turn();
+    }
     weight += group.weight;
-    for (const holder of group.holders) weight += weightOf(holder);
-    if (budget.spend(frame.count * (1 + group.holders.length))) await budget.turn();
+    if (budget.spend(frame.count)) await budget.turn();
   }
   budget.hold(weight, answer.heldBytes);
   const columns = await finishGroups(context, { op, expr }, groups, frame);
