@@ -63,6 +63,14 @@ describe('the memory that a query reports', () => {
     expect(peak).toBeLessThan(series * steps * columnBytes);
   });
 
+  test('counts the running figures of stddev, which take more memory than its input', async () => {
+    const operand = await peakBytes('x', deferred(0));
+    const figures = 3 * 8 * series * steps;
+    expect(await peakBytes('stddev by (i) (x)', deferred(0))).toBeGreaterThan(operand + figures);
+    const twice = await peakBytes('stddev by (i) (x) + stddev by (i) (x)', deferred(0));
+    expect(twice).toBeLessThan(2 * operand + figures + series * 1_000);
+  });
+
   test('counts operands and results together, and only the results afterwards', async () => {
     const one = await peakBytes('x', deferred(0));
     const number = steps * 8;

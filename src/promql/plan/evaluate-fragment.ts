@@ -4,7 +4,7 @@ import { QueryError } from '../errors.ts';
 import { Budget } from '../eval/budget.ts';
 import { candidates } from '../eval/aggregate/candidates.ts';
 import { countValues } from '../eval/aggregate/count-values.ts';
-import { inLabelOrder, isFloat, isHistogram, type Column } from '../eval/columns.ts';
+import { holdColumns, inLabelOrder, isFloat, isHistogram, releaseColumns, type Column } from '../eval/columns.ts';
 import { positionOf, type EvalContext } from '../eval/context.ts';
 import { refuseTooManySteps } from '../eval/run/estimate.ts';
 import { foldExpression } from '../eval/aggregate/fold-expression.ts';
@@ -112,14 +112,20 @@ async function reduce(
   if (op === null) return refuse('an aggregation needs an operator');
   const node: AggregateExpr = { ...outer, op, grouping, without };
   if (op === 'count_values' && typeof param === 'string') {
-    return { columns: [], groups: (await countValues(context, node, param, columns, steps)).map(countRow) };
+    const counted = await countValues(context, node, param, columns, steps);
+    await holdColumns(budget, counted);
+    await releaseColumns(budget, columns);
+    return { columns: [], groups: counted.map(countRow) };
   }
   if ((op === 'topk' || op === 'bottomk' || op === 'limitk') && typeof param === 'number') {
     if (op !== 'limitk' && param >= 1 && columns.some(({ kinds }) => kinds.includes(isHistogram))) {
       context.annotations.info(`ignored histogram in ${op} aggregation`, positionOf(node));
     }
     const by = { op, grouping, without, k: Math.trunc(param) };
-    return { columns: await candidates(budget, by, await inLabelOrder(budget, columns), steps.count), groups: [] };
+    const chosen = await candidates(budget, by, await inLabelOrder(budget, columns), steps.count);
+    await holdColumns(budget, chosen);
+    await releaseColumns(budget, columns);
+    return { columns: chosen, groups: [] };
   }
   return refuse(`${op} has no partial state`);
 }

@@ -24,7 +24,7 @@ export async function candidates(
   const { groupOf, labels } = await groupColumns(budget, columns, by.grouping, by.without);
   const members: number[][] = labels.map(() => []);
   columns.forEach((_, i) => members[groupOf[i]!]!.push(i));
-  budget.expect(leastWeight(columns.length, steps), () => `candidates of ${columns.length} series at ${steps} steps`);
+  const weight = leastWeight(1, steps);
   const builders = new Map<number, ColumnBuilder>();
   for (const group of members) {
     for (let step = 0; step < steps; step++) {
@@ -36,12 +36,16 @@ export async function candidates(
       const found = by.op === 'limitk' ? there.slice(0, by.k) : await best(budget, by.op, by.k, columns, there, step);
       for (const i of found) {
         let builder = builders.get(i);
-        if (builder === undefined) builders.set(i, (builder = new ColumnBuilder(steps)));
+        if (builder === undefined) {
+          budget.hold(weight);
+          builders.set(i, (builder = new ColumnBuilder(steps)));
+        }
         builder.copy(step, columns[i]!);
         if (budget.spend(5)) await budget.turn();
       }
     }
   }
+  budget.release(builders.size * weight);
   return columns.flatMap(({ labels: own, dropName }, i) => builders.get(i)?.build(own, dropName) ?? []);
 }
 

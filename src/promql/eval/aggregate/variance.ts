@@ -1,5 +1,5 @@
 import type { AggregateExpr } from '../../parser/ast.ts';
-import { ColumnBuilder, isFloat, leastWeight, type Column } from '../columns.ts';
+import { ColumnBuilder, isFloat, leastWeight, scalarWeight, type Column } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { groupColumns } from './grouping.ts';
@@ -46,10 +46,9 @@ export async function varianceAggregate(
   const { budget } = context;
   const { groupOf, labels } = await groupColumns(budget, columns, expr.grouping, expr.without);
   const doubles = 3;
-  budget.expect(
-    doubles * leastWeight(labels.length, frame.count),
-    () => `${labels.length} groups at ${frame.count} steps`,
-  );
+  const weight = labels.length * (leastWeight(1, 0) + doubles * scalarWeight(frame.count));
+  budget.expect(weight, () => `${labels.length} groups at ${frame.count} steps`);
+  budget.hold(weight);
   const groups: Deviations[] = [];
   for (let i = 0; i < labels.length; i++) {
     groups.push(new Deviations(frame.count));
@@ -76,5 +75,6 @@ export async function varianceAggregate(
     if (builder.points > 0) result.push(builder.build(labels[g]!, dropName));
     if (budget.spend(2 * frame.count)) await budget.turn();
   }
+  budget.release(weight);
   return result;
 }
