@@ -1,6 +1,6 @@
 import { systemClock } from '../../base/clock.ts';
 import type { Memory } from '../../base/memory-pool.ts';
-import { Engine, evaluateFragment } from '../../promql/index.ts';
+import { Engine, evaluateFragment, QueryError } from '../../promql/index.ts';
 import type { FragmentRequest, FragmentResult, QueryResult } from '../../promql/index.ts';
 import { MemorySource } from '../../testing/promql/memory-source.ts';
 import { parseMetric } from '../../testing/promql/series-description.ts';
@@ -38,21 +38,23 @@ for (const name of ['first', 'second']) {
   }
 }
 
-/** Runs a range query over one node. `before` is awaited before each answer; `merged` gets each merged answer. */
+/** Runs a range query over nodes. `before` is awaited before each answer; `merged` gets each merged answer. */
 async function ask(
   query: string,
   memory: Recording,
   {
+    nodes = ['n'],
     before = async () => {},
     merged = () => {},
   }: {
-    before?: (fragment: FragmentRequest) => Promise<void>;
+    nodes?: readonly string[];
+    before?: (fragment: FragmentRequest, node: string) => Promise<void>;
     merged?: (answer: readonly FragmentResult[] | null) => void;
   } = {},
 ): Promise<QueryResult> {
   const { signal } = new AbortController();
-  const reader: PartialReader = async (_agent, { fragment, steps: at, settings }) => {
-    await before(fragment);
+  const reader: PartialReader = async ({ node }, { fragment, steps: at, settings }) => {
+    await before(fragment, node);
     const result = await evaluateFragment(fragment, source, at, { settings, maxSamples: 1e6 });
     const held = { columns: result.columns.length * columnBytes, groups: result.groups.length * 2_000 };
     memory.take(held.columns + held.groups);
@@ -60,7 +62,7 @@ async function ask(
   };
   const pushdown = new Pushdown({
     scope: {
-      agents: [{ node: 'n', address: 'n', absence: undefined, nodeReady: true }],
+      agents: nodes.map((node) => ({ node, address: node, absence: undefined, nodeReady: true })),
       ...{ reader: async () => [], clock: systemClock, agentTimeoutMs: 5_000 },
       ...{ deadline: systemClock.monotonic() + 10_000, signal, maxSamples: 1e6, memory, lost: new Map() },
     },
@@ -109,4 +111,21 @@ test.each([
   await ask(query, memory);
   expect(memory.held).toBe(answerBytes(columns));
   expect(memory.peak).toBeGreaterThan(memory.held);
+});
+
+test('if a node fails, the memory of the answers that came before is given back', async () => {
+  const memory = new Recording();
+  let failed = 0;
+  await ask('topk(1, first)', memory, {
+    nodes: ['a', 'n'],
+    before: async (_, node) => {
+      if (node !== 'a') return;
+      await until('the other node has answered', () => memory.held > 0);
+      failed++;
+      throw new QueryError('execution', 'fails over the data of this node');
+    },
+  });
+  expect(failed).toBe(1);
+  const samplesHere = series * 16;
+  expect(memory.held).toBe(answerBytes(1) + samplesHere);
 });

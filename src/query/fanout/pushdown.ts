@@ -111,7 +111,11 @@ export class Pushdown implements Distribution {
       outcome.catch(() => undefined);
       asking.push(outcome);
     }
-    const outcomes = await Promise.all(asking);
+    const outcomes = await Promise.all(asking).catch((error: unknown) => {
+      // The answers are of no use. Those that are still on their way are merged, too.
+      void Promise.allSettled(asking).then(() => this.#options.budget.memory?.give(held.bytes));
+      throw error;
+    });
     this.#settle(asked, outcomes, report);
     if (report.nodes.length === 0) {
       // An expression without any series may still have a value, or raise a warning: it is then evaluated here.
