@@ -1,4 +1,4 @@
-import { MemorySource } from '../testing/promql/memory-source.ts';
+import { MemorySource, type LoadedSample } from '../testing/promql/memory-source.ts';
 import { parseMetric } from '../testing/promql/series-description.ts';
 import { exponentialBound } from './histogram/buckets.ts';
 import { statsOnlySelectors } from './eval/run/stats-only.ts';
@@ -16,6 +16,15 @@ source.load(parseMetric('mixed{a="2"}'), [{ time: 0, value: NaN, histogram: empt
 source.load(parseMetric('floats{a="1"}'), [{ time: 0, value: 1 }]);
 source.load(parseMetric('floats{a="2"}'), [{ time: 0, value: 2 }]);
 source.load(parseMetric('other'), [{ time: 0, value: 5 }]);
+/** Samples half a minute apart, native histograms with these counts. */
+const histograms = (...counts: number[]): LoadedSample[] =>
+  counts.map((count, i) => ({
+    time: i * 30_000,
+    value: NaN,
+    histogram: { ...emptyHistogram, count, positive: { indexes: [1], counts: [count] } },
+  }));
+source.load(parseMetric('falling'), histograms(4, 1));
+source.load(parseMetric('rising'), histograms(1, 4));
 const engine = new Engine({ fillModifiers: true });
 
 test('increase() adds to its result the last value before each counter reset, one by one', async () => {
@@ -87,4 +96,14 @@ test('bounds of exponential buckets are those of the fixed list that Prometheus 
   expect([exponentialBound(1, 1), exponentialBound(0, 3), exponentialBound(1, 3)]).toEqual([
     1.414213562373095, 1, 1.0905077326652577,
   ]);
+});
+
+test('histograms whose counter resets conflict have no sum and no difference, only a warning', async () => {
+  for (const [op, operation] of Object.entries({ '+': 'addition', '-': 'subtraction' })) {
+    const { value, warnings } = await engine.instant(`histogram_count(falling ${op} on () rising)`, 30_000, { source });
+    expect(value).toMatchObject({ elements: [] });
+    expect(warnings).toEqual([`PromQL warning: conflicting counter resets during histogram ${operation} (1:17)`]);
+  }
+  const sum = await engine.instant('histogram_count(sum({__name__=~"falling|rising"}))', 30_000, { source });
+  expect(sum.value).toMatchObject({ elements: [{ value: 5 }] });
 });

@@ -46,8 +46,12 @@ export function histogramOperation(context: EvalContext, expr: BinaryExpr): Elem
 function combine(context: EvalContext, expr: BinaryExpr, a: FloatHistogram, b: FloatHistogram): Outcome | null {
   const adds = expr.op === '+';
   try {
-    const combined = adds ? addHistograms(a, b) : subtractHistograms(a, b);
-    tellCombined(context.annotations, combined, adds ? 'addition' : 'subtraction', positionOf(expr));
+    const { resetCollision, ...combined } = adds ? addHistograms(a, b) : subtractHistograms(a, b);
+    // As in Prometheus, where counter resets conflict there is a warning, and neither a result nor another annotation.
+    const boundsReconciled = combined.boundsReconciled && !resetCollision;
+    const operation = adds ? 'addition' : 'subtraction';
+    tellCombined(context.annotations, { resetCollision, boundsReconciled }, operation, positionOf(expr));
+    if (resetCollision) return null;
     const histogram = compactHistogram(combined.histogram);
     return kept(adds ? histogram : { ...histogram, counterReset: 'gauge' });
   } catch (error) {
