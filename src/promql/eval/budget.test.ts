@@ -79,17 +79,22 @@ describe('the memory that a query reports', () => {
     expect(await peakBytes('max_over_time(x[2m:1m]) + 1', deferred(0))).toBeLessThan(4 * one);
   });
 
-  test('counts the results of a match before those with equal labels are joined', async () => {
+  test.each([
+    '{__name__=~"m.*"} * on () group_left () last_over_time(c[2000m])',
+    '{__name__=~"m.*"} * 2',
+    'abs({__name__=~"m.*"})',
+    'histogram_fraction(0, 1, {__name__=~"m.*"})',
+  ])('counts the results of an operation before those with equal labels are joined: %s', async (query) => {
     const turned = new MemorySource();
     turned.load(parseMetric('c'), [{ time: 0, value: 1 }]);
     for (let i = 0; i < series; i++) {
-      turned.load(parseMetric(`m${i}`), [
+      turned.load(parseMetric(`m${i}{le="1"}`), [
         { time: i * minute, value: 1 },
         { time: (i + 1) * minute, value: NaN, stale: true },
       ]);
     }
-    const answer = await range('{__name__=~"m.*"} * on () group_left () last_over_time(c[2000m])', turned);
-    expect(answer.value).toMatchObject({ series: [{ labels: [] }] });
+    const answer = await range(query, turned);
+    expect(answer.value).toMatchObject({ series: [{}] });
     expect(answer.stats.peakSamples * sampleBytes).toBeGreaterThanOrEqual(2 * series * steps * columnBytes);
   });
 

@@ -21,7 +21,7 @@ import type { Frame } from '../frame.ts';
 import { keepsOrder } from '../order.ts';
 import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
-import { settle } from '../settle.ts';
+import { Results } from '../settle.ts';
 
 /**
  * Evaluates a binary expression of two scalars, of a vector and a scalar, or of two vectors. The operator `or` is
@@ -82,19 +82,18 @@ async function withScalar(
       () => `${expr.op} of ${columns.length} series at ${frame.count} steps`,
     );
   }
-  const result: Column[] = [];
+  const result = new Results(context, frame);
   for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
     if (column.histograms === null && fastScalar(expr, column, scalars, scalarIsLeft, builder)) {
       // done in one loop
     } else slowScalar(context, expr, column, scalars, scalarIsLeft, builder);
     if (context.budget.spend(frame.count)) await context.budget.turn();
-    if (builder.points === 0) continue;
     const drop = changesMeaning && !context.settings.delayedNameRemoval;
     const labels = drop ? dropMetadata(column.labels) : column.labels;
-    result.push(builder.build(labels, column.dropName || changesMeaning));
+    result.add(builder, labels, column.dropName || changesMeaning);
   }
-  return settle(context, result, frame);
+  return result.settled();
 }
 
 function fastScalar(

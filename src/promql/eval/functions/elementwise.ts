@@ -1,6 +1,6 @@
 import { dropMetadata } from '../../labels.ts';
 import { goMax, goMin } from '../../numbers.ts';
-import { settle } from '../settle.ts';
+import { Results } from '../settle.ts';
 import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
@@ -57,7 +57,7 @@ export async function applyElementwise(
   const onFloat = elementwiseFunctions.get(name);
   const onHistogram = histogramValues.get(name);
   const at: number[] = new Array<number>(params.length).fill(0);
-  const result: Column[] = [];
+  const result = new Results(context, frame);
   for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
     for (let i = 0; i < frame.count; i++) {
@@ -71,10 +71,10 @@ export async function applyElementwise(
         builder.setFloat(i, onHistogram(column.histograms![i]!));
       }
     }
-    if (builder.points > 0) result.push(builder.build(nameless(context, column), true));
+    result.add(builder, nameless(context, column), true);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
-  return settle(context, result, frame);
+  return result.settled();
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Position } from '../../errors.ts';
 import { histogramFraction, histogramQuantile } from '../../histogram/quantile.ts';
 import { filterLabels, labelsKey, labelValue, metricName, partialKey } from '../../labels.ts';
 import type { Labels } from '../../types.ts';
-import { settle } from '../settle.ts';
+import { Results } from '../settle.ts';
 import { ColumnBuilder, isFloat, isHistogram, keyWork, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
@@ -82,7 +82,7 @@ async function overGroups(
   position: Position,
   compute: Computation,
 ): Promise<Column[]> {
-  const result: Column[] = [];
+  const result = new Results(context, frame);
   const delayed = context.settings.delayedNameRemoval;
   for (const group of await groupHistograms(context, columns, position)) {
     const classic = new ColumnBuilder(frame.count);
@@ -108,9 +108,9 @@ async function overGroups(
       if (context.budget.spend(size + group.natives.length * nativeWork + 1)) await context.budget.turn();
     }
     const labels = nameless(context, { ...group, kinds: classic.kinds, values: classic.values, histograms: null });
-    for (const builder of [native, classic]) if (builder.points > 0) result.push(builder.build(labels, true));
+    for (const builder of [native, classic]) result.add(builder, labels, true);
   }
-  return settle(context, result, frame);
+  return result.settled();
 }
 
 async function groupHistograms(

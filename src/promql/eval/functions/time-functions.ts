@@ -1,5 +1,5 @@
 import type { CallExpr, VectorSelector } from '../../parser/ast.ts';
-import { settle } from '../settle.ts';
+import { Results, settle } from '../settle.ts';
 import { ColumnBuilder, absent, weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
@@ -50,14 +50,14 @@ export async function timestampOfSteps(
   columns: readonly Column[],
   frame: Frame,
 ): Promise<Column[]> {
-  const result: Column[] = [];
+  const result = new Results(context, frame);
   for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
     for (let i = 0; i < frame.count; i++) {
       if (column.kinds[i] !== absent) builder.setFloat(i, (frame.start + i * frame.step) / 1000);
     }
-    result.push(builder.build(nameless(context, column), true));
+    result.add(builder, nameless(context, column), true);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
-  return settle(context, result, frame);
+  return result.settled();
 }
