@@ -26,6 +26,8 @@ export const statusPath = '/v1/status';
 export const secretsPath = '/v1/secrets';
 /** Largest body of a PUT. Units: bytes. */
 export const maxCaptureBytes = 4 * 1024 * 1024;
+/** Longest value of a Secret in a delivery. Units: characters. */
+export const maxSecretLength = 16_384;
 /** Longest wait of one status poll. Units: seconds. */
 export const maxStatusWaitSeconds = 30;
 /**
@@ -60,7 +62,7 @@ export type Phase = (typeof phases)[number];
 export const exportSecretsSchema = Type.Object(
   {
     revision: Type.String({ minLength: 1, maxLength: 80 }),
-    secrets: Type.Record(Type.String({ maxLength: 600 }), Type.String({ maxLength: 16_384 })),
+    secrets: Type.Record(Type.String({ maxLength: 600 }), Type.String({ maxLength: maxSecretLength })),
   },
   { additionalProperties: false },
 );

@@ -114,6 +114,7 @@ export const trafficMonitorConditions = {
       ResolvedRefs: 'Every reference is resolved.',
       SecretNotFound: 'A Secret or its key is missing.',
       SecretForbidden: 'The operator may not read a Secret; the message says how to grant it.',
+      SecretTooLong: 'The value of a Secret is too long for a token.',
     },
   },
   Programmed: programmed,

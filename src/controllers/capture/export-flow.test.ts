@@ -16,9 +16,9 @@ const exported = {
   ],
 };
 const condition = (type: string): string | undefined => world.conditions(world.monitor('shop/m'))[type];
-const putToken = (value: string): void =>
+const putToken = (value: string, namespace = 'shop'): void =>
   world.put('secrets', {
-    metadata: { namespace: 'shop', name: 'mimir' },
+    metadata: { namespace, name: 'mimir' },
     data: { token: Buffer.from(value).toString('base64') },
   } as never);
 
@@ -67,6 +67,20 @@ test('a missing Secret, a host that is not allowed and a failing destination app
   const row = { owner: 'TrafficMonitor/shop/m', name: 'mimir', pendingBytes: 1, sent: 0, refused: 0 };
   world.agents[0]!.update({ exports: [{ ...row, state: 'Failing', message: 'HTTP 503' }] });
   await shows('Exporting', 'False/SendFailing');
+});
+
+test('a value that is too long for an agent keeps no token of others from it, and the condition names it', async () => {
+  await aCluster();
+  world.putPod('bank/checkout-1', 'node-1', { app: 'checkout' });
+  putToken('x'.repeat(16_385));
+  putToken('t0p-secret', 'bank');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  world.putMonitor('shop/m', exported);
+  world.putMonitor('bank/m', exported);
+  const delivered = (): object | undefined => world.agents[0]!.secrets.at(-1)?.secrets;
+  await shows('ResolvedRefs', 'False/SecretTooLong');
+  await until('the delivery', () => delivered() !== undefined && 'bank/mimir/token' in delivered()!);
+  expect(delivered()).toEqual({ 'bank/mimir/token': 't0p-secret' });
 });
 
 test('the conditions of a policy report a failing destination, and its recovery', async () => {

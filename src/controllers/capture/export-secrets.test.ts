@@ -1,5 +1,6 @@
 import { silentLogger } from '../../base/logger.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { maxCaptureBytes } from '../../capture/index.ts';
 import { ApiError } from '../../kube/index.ts';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
@@ -76,5 +77,21 @@ test('a Secret that may no longer be read is no longer used', async () => {
   await until('the refusal', () => changes() === 2);
   expect(store.absence('shop/s/k')).toBe('forbidden');
   expect(store.deliveryFor(['shop/s/k']).secrets).toEqual({});
+  store.stop();
+});
+
+test('Secrets of one namespace that exceed the size of a delivery take no room from those of others', async () => {
+  const many = Array.from({ length: 600 }, (_, i) => `big/s${i}/k`);
+  const few = ['shop/s/k', 'shop/t/k'];
+  const values = new Map([...many, ...few].map((ref) => [ref, { text: '"'.repeat(16_000), version: ref }]));
+  const { store, changes } = aStore(values);
+  store.want([...many, ...few]);
+  await until('the first read', () => changes() === 1);
+  const { revision, secrets } = store.deliveryFor([...many, ...few]);
+  expect(Object.keys(secrets)).toEqual(expect.arrayContaining(few));
+  const bytes = Buffer.byteLength(JSON.stringify({ revision, secrets }));
+  expect(bytes).toBeLessThanOrEqual(maxCaptureBytes);
+  expect(bytes).toBeGreaterThan(maxCaptureBytes - 64_000);
+  expect(Object.keys(store.deliveryFor(few).secrets)).toEqual(few);
   store.stop();
 });

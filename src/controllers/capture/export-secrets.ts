@@ -4,7 +4,7 @@ import { errorText, isOperatorError } from '../../base/errors.ts';
 import { within } from '../../base/time-limit.ts';
 import { isForbidden } from '../../kube/index.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { ExportSecrets } from '../../capture/index.ts';
+import { maxCaptureBytes, maxSecretLength, type ExportSecrets } from '../../capture/index.ts';
 
 /** Reads one key of a Secret: its text and the version of the object; null when either is missing. */
 export type ReadSecret = (
@@ -12,14 +12,23 @@ export type ReadSecret = (
   signal: AbortSignal,
 ) => Promise<{ text: string; version: string } | null>;
 
-/** Why an export's Secret has no value. */
-export type SecretAbsence = 'missing' | 'forbidden';
+/** Why an export's Secret has no value that could be delivered. */
+export type SecretAbsence = 'missing' | 'forbidden' | 'tooLong';
 
 /** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
 const refreshMs = 30_000;
 const readDeadlineMs = 10_000;
+/** Most bytes of the values in one delivery; the rest of a body's limit is for the JSON around them. */
+const maxDeliveryBytes = maxCaptureBytes - 1_024;
 
-type Known = { readonly text: string; readonly version: string } | 'missing' | 'forbidden';
+interface Value {
+  readonly text: string;
+  readonly version: string;
+  /** Length of its name and text in the JSON of a delivery. Units: bytes. */
+  readonly bytes: number;
+}
+
+type Known = Value | SecretAbsence;
 
 /**
  * The Secrets that exports refer to, read one by one: only Secrets that an accepted object names are read, none are
@@ -56,19 +65,27 @@ export class ExportSecretStore {
     if ([...this.#wanted].some((ref) => !this.#known.has(ref))) this.#refresh();
   }
 
-  /** Why there is no value, once that is known: the Secret or its key does not exist, or may not be read. */
+  /** Why there is no value to deliver, once that is known. */
   absence(ref: string): SecretAbsence | undefined {
     const known = this.#known.get(ref);
     return typeof known === 'string' ? known : undefined;
   }
 
-  /** The Secret values for an agent whose exports refer to these names. The revision changes with any of them. */
+  /**
+   * The Secret values for an agent whose exports refer to these names. The revision changes with any of them. Values
+   * beyond the size of a delivery are left out, of the namespaces with most bytes.
+   */
   deliveryFor(refs: readonly string[]): ExportSecrets {
+    const values = new Map<string, Value>();
+    for (const ref of refs) {
+      const known = this.#known.get(ref);
+      if (typeof known === 'object') values.set(ref, known);
+    }
+    const fit = fitting(values, maxDeliveryBytes);
     const secrets: Record<string, string> = {};
     let versions = '';
     for (const ref of refs) {
-      const known = this.#known.get(ref);
-      const value = typeof known === 'object' ? known : undefined;
+      const value = fit.has(ref) ? values.get(ref) : undefined;
       versions += `${ref} ${value?.version ?? ''}\n`;
       if (value) secrets[ref] = value.text;
     }
@@ -101,7 +118,7 @@ export class ExportSecretStore {
       let found: Known;
       try {
         const read = (signal: AbortSignal): ReturnType<ReadSecret> => this.#read({ namespace, name, key }, signal);
-        found = (await within(this.#clock, readDeadlineMs, read)) ?? 'missing';
+        found = knownOf(ref, await within(this.#clock, readDeadlineMs, read));
       } catch (error) {
         const absence = absenceOf(error);
         if (!absence) {
@@ -118,6 +135,39 @@ export class ExportSecretStore {
     if (changed && !this.#stopped) this.#onChange();
   }
 }
+
+function knownOf(ref: string, read: Awaited<ReturnType<ReadSecret>>): Known {
+  if (!read) return 'missing';
+  // One value that an agent refuses would make it refuse the whole delivery.
+  if (read.text.length > maxSecretLength) return 'tooLong';
+  return { ...read, bytes: Buffer.byteLength(JSON.stringify({ [ref]: read.text })) };
+}
+
+/**
+ * The names of the values that fit into `budget` bytes together. Each namespace has an equal share of it, and what one
+ * does not need is for those that need more.
+ */
+function fitting(values: ReadonlyMap<string, Value>, budget: number): ReadonlySet<string> {
+  const needs = new Map<string, number>();
+  for (const [ref, { bytes }] of values) needs.set(namespaceOf(ref), (needs.get(namespaceOf(ref)) ?? 0) + bytes);
+  const shares = new Map<string, number>();
+  let left = budget;
+  for (const [namespace, need] of [...needs].toSorted(([, a], [, b]) => a - b)) {
+    const share = Math.min(need, Math.floor(left / (needs.size - shares.size)));
+    shares.set(namespace, share);
+    left -= share;
+  }
+  const fit = new Set<string>();
+  for (const [ref, { bytes }] of values) {
+    const share = shares.get(namespaceOf(ref))! - bytes;
+    if (share < 0) continue;
+    shares.set(namespaceOf(ref), share);
+    fit.add(ref);
+  }
+  return fit;
+}
+
+const namespaceOf = (ref: string): string => ref.slice(0, ref.indexOf('/'));
 
 const versionOf = (known: Known): string => (typeof known === 'string' ? known : known.version);
 

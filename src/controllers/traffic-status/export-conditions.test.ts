@@ -99,3 +99,12 @@ test('a Secret that the operator may not read is named with the command that gra
       'kubectl create rolebinding svc-controller-s -n shop --role=svc-controller-s --serviceaccount=svc-system:svc-controller',
   });
 });
+
+test('a Secret with a value that is too long is named with its key', () => {
+  expect(resolvedRefs(outcome([allowed]), () => 'tooLong', 'svc-system')).toEqual({
+    type: 'ResolvedRefs',
+    status: 'False',
+    reason: 'SecretTooLong',
+    message: 'export x: key token of Secret s has more than 16384 characters',
+  });
+});

@@ -1,7 +1,7 @@
 import { appendTo } from '../../base/collections/counts.ts';
 import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/index.ts';
 import { formatDuration } from '../../base/duration.ts';
-import type { MonitorOutcome } from '../../capture/index.ts';
+import { maxSecretLength, type MonitorOutcome } from '../../capture/index.ts';
 import { mergeConditions, rfc3339, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import { metricsOffered } from './metric-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
@@ -208,9 +208,16 @@ export const eventConditions: readonly string[] = [
   'Exporting',
 ];
 
+/** The reason for each absence of a Secret's value; of several, the first here is the condition's. */
+const absenceReasons = {
+  missing: 'SecretNotFound',
+  tooLong: 'SecretTooLong',
+  forbidden: 'SecretForbidden',
+} as const satisfies Record<SecretAbsence, string>;
+
 /**
- * `ResolvedRefs`: whether the Secrets that the exports refer to exist and may be read. The operator has no permission
- * to read Secrets in the namespaces of monitors; the message says how to grant it.
+ * `ResolvedRefs`: whether the Secrets that the exports refer to have values that agents can get. The operator has no
+ * permission to read Secrets in the namespaces of monitors; the message says how to grant it.
  */
 export function resolvedRefs(
   outcome: MonitorOutcome,
@@ -218,18 +225,27 @@ export function resolvedRefs(
   operatorNamespace: string,
 ): ConditionInput {
   const type = 'ResolvedRefs';
-  const absent = outcome.exports.flatMap(({ name, secret = '' }) => {
-    const why = secret === '' ? undefined : absence(secret);
-    const [namespace = '', secretName = '', key] = secret.split('/');
-    if (why === 'missing') return [`export ${name}: Secret ${secretName} or its key ${key} does not exist`];
-    if (why === undefined) return [];
-    const grant = grantSecret(namespace, secretName, operatorNamespace);
-    return [`export ${name}: the operator may not read Secret ${secretName}; grant it: ${grant}`];
+  const absent = outcome.exports.flatMap(({ name, secret }) => {
+    const why = secret === undefined ? undefined : absence(secret);
+    return why === undefined ? [] : [{ name, secret: secret!, why }];
   });
-  if (absent.length === 0) return { type, status: 'True', reason: 'ResolvedRefs', message: '' };
-  const missing = outcome.exports.some(({ secret }) => secret !== undefined && absence(secret) === 'missing');
-  const reason = missing ? 'SecretNotFound' : 'SecretForbidden';
-  return { type, status: 'False', reason, message: absent.join('; ').slice(0, 1_024) };
+  const found = new Set(absent.map(({ why }) => absenceReasons[why]));
+  const reason = Object.values(absenceReasons).find((r) => found.has(r));
+  if (reason === undefined) return { type, status: 'True', reason: 'ResolvedRefs', message: '' };
+  const words = absent.map((a) => `export ${a.name}: ${absenceText(a.why, a.secret, operatorNamespace)}`);
+  return { type, status: 'False', reason, message: words.join('; ').slice(0, 1_024) };
+}
+
+function absenceText(why: SecretAbsence, ref: string, operatorNamespace: string): string {
+  const [namespace = '', name = '', key] = ref.split('/');
+  switch (why) {
+    case 'missing':
+      return `Secret ${name} or its key ${key} does not exist`;
+    case 'tooLong':
+      return `key ${key} of Secret ${name} has more than ${maxSecretLength} characters`;
+    case 'forbidden':
+      return `the operator may not read Secret ${name}; grant it: ${grantSecret(namespace, name, operatorNamespace)}`;
+  }
 }
 
 /**
