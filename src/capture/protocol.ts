@@ -51,6 +51,11 @@ export function statusPollPath(after: number, waitSeconds: number): string {
   return `${statusPath}?after=${after}&wait=${waitSeconds}`;
 }
 
+/** Longest free text of a status; longer ones are cut, by the agent and once more by the controller. Units: characters. */
+export const maxTextLength = 1_024;
+
+/** A free text of an agent. A limit in the schema would make one long text invalidate the whole status. */
+const freeText = Type.String();
 const count = Type.Integer({ minimum: 0 });
 const time = Type.String({ maxLength: 40, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)$' });
 
@@ -86,7 +91,7 @@ export const ackSchema = Type.Object({
   phase: oneOf(phases),
   /** CamelCase, one of the reasons of `Capturing` and `Programmed` if one fits, e.g. `MissingCapability`. */
   reason: Type.Optional(Type.String({ maxLength: 128 })),
-  message: Type.Optional(Type.String({ maxLength: 1024 })),
+  message: Type.Optional(freeText),
   /** When the instrument that runs this config started. RFC 3339. */
   instrumentStart: Type.Optional(time),
 });
@@ -120,7 +125,7 @@ export const agentStatusSchema = Type.Object({
       obstacle: Type.Optional(
         Type.Object({
           reason: oneOf(obstacleReasons),
-          message: Type.String({ maxLength: 1024 }),
+          message: freeText,
         }),
       ),
     }),
@@ -132,7 +137,7 @@ export const agentStatusSchema = Type.Object({
       Type.Object({
         /** False when it is unknown whether the node has this limit. */
         certain: Type.Boolean(),
-        message: Type.String({ maxLength: 1024 }),
+        message: freeText,
       }),
       { maxItems: 16 },
     ),
@@ -145,7 +150,7 @@ export const agentStatusSchema = Type.Object({
         owner: Type.String({ maxLength: 600 }),
         name: Type.String({ maxLength: 63 }),
         state: oneOf(exportStates),
-        message: Type.Optional(Type.String({ maxLength: 1024 })),
+        message: Type.Optional(freeText),
         pendingBytes: count,
         sent: count,
         refused: count,
@@ -165,9 +170,37 @@ export type CaptureLimit = NonNullable<AgentStatus['limits']>[number];
 export type CaptureObstacle = NonNullable<AgentStatus['monitors'][number]['obstacle']>;
 export type ExportState = (typeof exportStates)[number];
 
+/** Cuts the messages of a status, or of a part of one, in place. */
+export function cutTexts<T extends Pick<AgentStatus, 'monitors' | 'limits' | 'exports'>>(status: T): T {
+  for (const { obstacle } of status.monitors) if (obstacle) cutMessage(obstacle);
+  for (const limit of status.limits ?? []) cutMessage(limit);
+  for (const row of status.exports ?? []) cutMessage(row);
+  return status;
+}
+
+/** Cuts the texts of a whole status, in place. */
+export function cutStatus(status: AgentStatus): AgentStatus {
+  if (status.ack) cutMessage(status.ack);
+  return cutTexts(status);
+}
+
+/** Cuts the message of one object, in place. */
+export function cutMessage<T extends { message?: string }>(of: T): T {
+  if (of.message !== undefined) of.message = of.message.slice(0, maxTextLength);
+  return of;
+}
+
+const checkAck = parser('ack', ackSchema);
+const checkStatus = parser('agent status', agentStatusSchema);
+
 /** Checks an agent's answer and returns it as an Ack. Errors: ERR_INPUT_INVALID that names the field. */
-export const parseAck = parser('ack', ackSchema);
+export function parseAck(value: unknown): Ack {
+  return cutMessage(checkAck(value));
+}
+
 /** Checks a request's body and returns it as secrets. Errors: ERR_INPUT_INVALID that names the field, never a value. */
 export const parseExportSecrets = parser('secrets', exportSecretsSchema);
 /** Checks an agent's answer and returns it as an AgentStatus. Errors: ERR_INPUT_INVALID that names the field. */
-export const parseAgentStatus = parser('agent status', agentStatusSchema);
+export function parseAgentStatus(value: unknown): AgentStatus {
+  return cutStatus(checkStatus(value));
+}

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { isCaptureHash } from './capture-config.ts';
 import { oneOf, parser } from '../base/wire/parser.ts';
-import { ackSchema, agentStatusSchema, maxCaptureBytes } from './protocol.ts';
+import { ackSchema, agentStatusSchema, cutMessage, cutStatus, maxCaptureBytes } from './protocol.ts';
 
 /**
  * A session: one connection between the leading controller and an agent, on which configs and statuses travel as they
@@ -56,5 +56,11 @@ export function parsePutMessage(value: unknown): PutMessage {
   return parsePut(value).put;
 }
 
+const checkAgentMessage = parser('message', agentMessageSchema);
 /** Checks an agent's message. Errors: ERR_INPUT_INVALID that names the field. */
-export const parseAgentMessage = parser('message', agentMessageSchema);
+export function parseAgentMessage(value: unknown): AgentMessage {
+  const message = checkAgentMessage(value);
+  if (message.status) cutStatus(message.status);
+  if (message.put?.ack) cutMessage(message.put.ack);
+  return message;
+}

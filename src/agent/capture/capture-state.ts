@@ -1,7 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { type Ack, type AgentStatus, type CaptureConfig, captureHash, writeFailed } from '../../capture/index.ts';
+import {
+  type Ack,
+  type AgentStatus,
+  type CaptureConfig,
+  captureHash,
+  maxTextLength,
+  writeFailed,
+} from '../../capture/index.ts';
 import { instrumentFileHash, orderRestart } from '../supervisor/state.ts';
 import { keepFile } from './durable-file.ts';
 import type { InstrumentProbe, RunningInstrument } from './instrument-probe.ts';
@@ -181,7 +188,7 @@ export class CaptureState {
   #notWritten(hash: string, error: unknown): Ack {
     const { node, logger } = this.#options;
     logger.error('capture config could not be put in force', { hash, error: errorText(error) });
-    const message = errorText(error).slice(0, 1_024);
+    const message = errorText(error).slice(0, maxTextLength);
     const ack: Ack = { node, hash, phase: 'Failed', reason: writeFailed, message };
     this.#setAck(ack, 'answered');
     return ack;

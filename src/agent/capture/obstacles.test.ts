@@ -50,6 +50,14 @@ describe('a monitor without data', () => {
   });
 });
 
+test('of a long list of ports, the obstacle names the first ones and the number of the others', () => {
+  const ports = Array.from({ length: 64 }, (_, i) => `${10_000 + 10 * i}-${10_005 + 10 * i}`).join(',');
+  const found = obstacleOf({ ...rule, pods: ['a'.repeat(253)], ports }, fine)!;
+  expect(found.message).toBe(
+    `pod ${'a'.repeat(253)} does not listen on 10000-10005,10010-10015,10020-10025 and 61 more`,
+  );
+});
+
 test('facts are read only for monitors without samples, limits always; a sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
   const monitor = { rule, lastSampleMs: 0 };

@@ -23,6 +23,8 @@ export interface CaptureFacts {
  * The instrument finds a new process within about 30 s. Missing data is reported only after twice that time. Units: ms.
  */
 const settleMs = 60_000;
+/** How many of a monitor's port ranges a message names. */
+const namedPorts = 3;
 
 /**
  * The reason why a monitor has no data on this node; null when everything is in place and there is no traffic. Pure.
@@ -39,9 +41,9 @@ export function obstacleOf(
     const open = facts.ports(rule.namespace, pod);
     return ports !== undefined && open !== null && ![...open].some((port) => holdsPort(ports, port));
   });
-  if (rule.pods.length > 0 && closed.length === rule.pods.length) {
+  if (ports !== undefined && rule.pods.length > 0 && closed.length === rule.pods.length) {
     const more = closed.length > 1 ? ` and ${closed.length - 1} more` : '';
-    return { reason: 'PortNotOpen', message: `pod ${closed[0]}${more} does not listen on ${rule.ports}` };
+    return { reason: 'PortNotOpen', message: `pod ${closed[0]}${more} does not listen on ${firstPorts(ports)}` };
   }
   if (facts.attached === 0) {
     return { reason: 'NotAttached', message: `the instrument runs and watches no process${refusal(facts.paranoid)}` };
@@ -50,6 +52,13 @@ export function obstacleOf(
     return { reason: 'MetadataMissing', message: `${facts.unplaced} streams of containers name no known pod` };
   }
   return null;
+}
+
+/** The first of the ports, and how many follow: a monitor may name 64 ranges. */
+function firstPorts(ports: string): string {
+  const ranges = ports.split(',');
+  const more = ranges.length > namedPorts ? ` and ${ranges.length - namedPorts} more` : '';
+  return ranges.slice(0, namedPorts).join(',') + more;
 }
 
 /**

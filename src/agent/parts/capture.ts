@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { AgentStatus } from '../../capture/index.ts';
+import { type AgentStatus, cutTexts } from '../../capture/index.ts';
 import { captureFacts } from '../capture/capture-facts.ts';
 import { CaptureState } from '../capture/capture-state.ts';
 import { instrumentProbe, type InstrumentProbe } from '../capture/instrument-probe.ts';
@@ -57,7 +57,7 @@ function countsOf(
   { mapper, ingest, spans, exports }: AgentData,
   obstacles: ObstacleWatch,
 ): Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'> {
-  return {
+  return cutTexts({
     monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
       namespace: rule.namespace,
       name: rule.name,
@@ -71,5 +71,5 @@ function countsOf(
     exports: exports.statuses(),
     ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },
-  };
+  });
 }
