@@ -170,6 +170,25 @@ test('an unreachable agent has no deadline to wait for', () => {
   expect(node.deadline).toBeNull();
 });
 
+test('after an absence of its agent, a new file gets its whole time limit again', () => {
+  const node = anEditedNode();
+  node.lost(new Error('the node restarts'));
+  node.inPod({ uid: 'pod-2', fault: null }, 1_150_000);
+  const written = statusOf({ hash: next.hash, phase: 'Written' }, { restarting: true });
+  node.heard(written, { monotonic: 1_150_000, wall });
+  expect([node.tick(1_150_010), node.failure, node.deadline]).toEqual([null, null, 1_270_000]);
+  expect(node.tick(1_270_000)?.hash).toBe(old.hash);
+  expect(node.failure).toMatchObject({ reason: 'NotRunning' });
+});
+
+test('in a new pod of a reachable agent, a new file gets its whole time limit again', () => {
+  const node = anEditedNode();
+  node.inPod({ uid: 'pod-1', fault: null }, 1_050_000);
+  expect(node.deadline).toBe(1_120_000);
+  node.inPod({ uid: 'pod-2', fault: null }, 1_100_000);
+  expect(node.deadline).toBe(1_220_000);
+});
+
 test('a push that ends with its connection is unanswered, and not a failure of the config', () => {
   const node = aNode();
   node.aim(next);

@@ -199,6 +199,8 @@ export class NodeState {
     }
     this.#noteDroppedSpans(status, now.wall);
     this.status = status;
+    // While the agent was away, as in a restart of the node, the instrument could not run: the time limit starts anew.
+    if (!this.reachable && this.#sentAt !== null) this.#sentAt = now.monotonic;
     this.reachable = true;
     this.error = null;
     if (runs !== undefined && runs !== this.#runs?.hash) {
@@ -246,10 +248,14 @@ export class NodeState {
 
   /**
    * Takes the pod's report on the instrument. A fault that will recur at every start makes the config that is being
-   * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again.
+   * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again, and
+   * one that was being rolled out gets its whole time limit again.
    */
   inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
-    if (this.#pod !== null && this.#pod !== uid) this.failure = null;
+    if (this.#pod !== null && this.#pod !== uid) {
+      this.failure = null;
+      if (this.#sentAt !== null) this.#sentAt = now;
+    }
     this.#pod = uid;
     // The wait of the kubelet does not count: after it, the config gets its whole time limit again.
     if (this.#sentAt !== null && this.#backOff !== null && backOff === null) this.#sentAt = now;
