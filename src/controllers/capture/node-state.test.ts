@@ -189,6 +189,19 @@ test('in a new pod of a reachable agent, a new file gets its whole time limit ag
   expect(node.deadline).toBe(1_220_000);
 });
 
+test('an instrument in a new pod does not count as running what the one in the old pod ran', () => {
+  const node = aNode(statusOf({}, { runs: old.hash }));
+  expect(node.runningGenerations).toEqual(old.config.generations);
+  node.lost(new Error('the pod ended'));
+  node.inPod({ uid: 'pod-2', fault: null }, 1_010_000);
+  // The new agent has nothing on its disk: it begins with its seed, which waits for the instrument.
+  node.heard(statusOf({ hash: `sha256:${'0'.repeat(64)}`, phase: 'Written' }), { monotonic: 1_020_000, wall });
+  node.learned(null);
+  expect(node.runningGenerations).toBeNull();
+  expect(node.lastGood?.hash).toBe(old.hash);
+  expect(node.rolloutNode(1_020_000)).toMatchObject({ runs: null, concerned: true });
+});
+
 test('a push that ends with its connection is unanswered, and not a failure of the config', () => {
   const node = aNode();
   node.aim(next);

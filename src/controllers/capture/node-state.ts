@@ -249,11 +249,13 @@ export class NodeState {
   /**
    * Takes the pod's report on the instrument. A fault that will recur at every start makes the config that is being
    * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again, and
-   * one that was being rolled out gets its whole time limit again.
+   * one that was being rolled out gets its whole time limit again. What the new instrument runs is not known yet.
    */
   inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) {
       this.failure = null;
+      this.#runs = null;
+      this.#runsUnknown = null;
       if (this.#sentAt !== null) this.#sentAt = now;
     }
     this.#pod = uid;
