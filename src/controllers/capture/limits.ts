@@ -1,5 +1,33 @@
+import type { AgentStatus } from '../../capture/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from './node-state.ts';
+
+type MonitorRow = AgentStatus['monitors'][number];
+
+/** When the span limit of each monitor last refused spans on one node, as its agent's statuses show. */
+export class SpanDrops {
+  #before: ReadonlyMap<string, number> = new Map();
+  readonly #at = new Map<string, number>();
+
+  /**
+   * Takes the rows of a status. Agents count from the start of a config: a count other than 0 and than the previous one
+   * means new drops. Units: `wall` is wall time in ms.
+   */
+  note(rows: readonly MonitorRow[], wall: number): void {
+    const counts = new Map(rows.map((row) => [nameOf(row), row.droppedSpans ?? 0]));
+    for (const [name, count] of counts) {
+      if (count > 0 && count !== (this.#before.get(name) ?? 0)) this.#at.set(name, wall);
+    }
+    this.#before = counts;
+  }
+
+  /** When spans of this monitor were last refused; wall time in ms, null for never. */
+  at(monitor: Pick<MonitorRow, 'namespace' | 'name'>): number | null {
+    return this.#at.get(nameOf(monitor)) ?? null;
+  }
+}
+
+const nameOf = ({ namespace, name }: Pick<MonitorRow, 'namespace' | 'name'>): string => `${namespace}/${name}`;
 
 /** The data that ceilings (limits of series, and of spans a second) hold back now. */
 export interface HeldBack {
@@ -26,7 +54,7 @@ export function heldBack(
     const rows = (node.status?.monitors ?? []).filter(counts);
     for (const row of rows) held.series += row.droppedSeries;
     const recently = rows.some((row) => {
-      const at = node.spansDroppedAt(`${row.namespace}/${row.name}`);
+      const at = node.spanDrops.at(row);
       return at !== null && now - at < spanMemoryMs;
     });
     if (recently) held.spanNodes++;

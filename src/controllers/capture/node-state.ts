@@ -14,6 +14,7 @@ import { Files } from './concern.ts';
 import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import { isLasting, type InstrumentFault } from './instrument-fault.ts';
+import { SpanDrops } from './limits.ts';
 import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budget.ts';
 import { isUnwritten, writeRetryMs } from './write-failure.ts';
 
@@ -78,6 +79,7 @@ export class NodeState {
   namespaces: ReadonlySet<string> = new Set();
   failure: NodeFailure | null = null;
   lastGood: KnownConfig | null = null;
+  readonly spanDrops = new SpanDrops();
   #held: Held | null = null;
   /** Hash of the config that the agent holds and did not return when it was asked. */
   #withheld: string | null = null;
@@ -106,7 +108,6 @@ export class NodeState {
   /** Whether the kubelet has made the instrument wait since the newest push. */
   #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
-  readonly #spansDroppedAt = new Map<string, number>();
 
   /** `before`: the failure on this node that an earlier leader recorded. */
   constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
@@ -197,7 +198,7 @@ export class NodeState {
       const age = now.wall - Date.parse(start);
       if (age >= 0) this.#restartedAt = now.monotonic - age;
     }
-    this.#noteDroppedSpans(status, now.wall);
+    this.spanDrops.note(status.monitors, now.wall);
     this.status = status;
     // While the agent was away, as in a restart of the node, the instrument could not run: the time limit starts anew.
     if (!this.reachable && this.#sentAt !== null) this.#sentAt = now.monotonic;
@@ -229,21 +230,6 @@ export class NodeState {
     // The status decides, not the earlier state: an agent that took the config may still wait for the permission to
     // restart the instrument.
     this.#granted = !waits;
-  }
-
-  /** When the span limit of monitor `namespace/name` last refused spans here, as far as known; wall time in ms. */
-  spansDroppedAt(monitor: string): number | null {
-    return this.#spansDroppedAt.get(monitor) ?? null;
-  }
-
-  /** Agents count from the start of a config: a count other than 0 and than the previous one means new drops. */
-  #noteDroppedSpans(status: AgentStatus, wall: number): void {
-    const before = new Map(this.status?.monitors.map((m) => [`${m.namespace}/${m.name}`, m.droppedSpans ?? 0]));
-    for (const { namespace, name, droppedSpans = 0 } of status.monitors) {
-      const key = `${namespace}/${name}`;
-      const known = before.get(key) ?? 0;
-      if (droppedSpans > 0 && droppedSpans !== known) this.#spansDroppedAt.set(key, wall);
-    }
   }
 
   /**
