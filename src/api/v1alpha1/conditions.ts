@@ -115,6 +115,7 @@ export const trafficMonitorConditions = {
       SecretNotFound: 'A Secret or its key is missing.',
       SecretForbidden: 'The operator may not read a Secret; the message says how to grant it.',
       SecretTooLong: 'The value of a Secret is too long for a token.',
+      SecretUnreadable: 'The API server has failed to return a Secret for ten minutes.',
     },
   },
   Programmed: programmed,

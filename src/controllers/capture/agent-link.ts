@@ -10,7 +10,7 @@ import {
   type AgentTransport,
   type CaptureConfig,
 } from '../../capture/index.ts';
-import type { ExportSecretStore } from './export-secrets.ts';
+import type { Delivery, ExportSecretStore } from './export-secrets.ts';
 import type { AgentPod } from './facts.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { KnownConfig, NodeState } from './node-state.ts';
@@ -216,25 +216,32 @@ export class AgentLink {
     this.#changed(back);
   }
 
-  /** Delivers the Secrets of the agent's config when the agent reports another revision of them. */
+  /**
+   * Delivers the Secrets of the agent's config when the agent reports another revision of them. Those that a new leader
+   * has read so far would replace all that an earlier one delivered, so they go only to an agent that has none, or only
+   * what this link delivered.
+   */
   deliverSecrets(): void {
     const { secrets, pushes, track } = this.#deps;
     const { desired, status } = this.node;
     const refs = desired ? secretRefsOf(desired.config) : [];
     if (!secrets || refs.length === 0 || this.#delivering) return;
-    const delivery = secrets.deliveryFor(refs);
-    if (status?.secrets === delivery.revision || this.#delivered === delivery.revision) return;
+    const { body, isWhole } = secrets.deliveryFor(refs);
+    const has = status?.secrets;
+    if (has === body.revision || this.#delivered === body.revision) return;
+    if (!isWhole && has !== undefined && has !== this.#delivered) return;
     this.#delivering = true;
-    track(pushes.run(() => this.#putSecrets(delivery, refs.length)));
+    track(pushes.run(() => this.#putSecrets(body, refs.length)));
   }
 
-  async #putSecrets(delivery: ReturnType<ExportSecretStore['deliveryFor']>, count: number): Promise<void> {
+  async #putSecrets(body: Delivery['body'], wanted: number): Promise<void> {
     const { logger } = this.#deps;
     const { signal } = this.#abort;
     try {
-      await this.#client.putSecrets(delivery, signal);
-      this.#delivered = delivery.revision;
-      logger.info('export secrets delivered', { node: this.node.name, secrets: count });
+      await this.#client.putSecrets(body, signal);
+      this.#delivered = body.revision;
+      const delivered = Object.keys(body.secrets).length;
+      logger.info('export secrets delivered', { node: this.node.name, secrets: delivered, wanted });
     } catch (error) {
       if (signal.aborted) return;
       logger.warn('the agent did not accept its export secrets', { node: this.node.name, error: errorText(error) });

@@ -57,6 +57,27 @@ test('the Secret of an export goes only to the node that needs it, separate from
   expect(condition('ResolvedRefs')).toBe('True/ResolvedRefs');
 });
 
+test('a new leader takes no token from the agents while the API server has yet to return it', async () => {
+  await aCluster();
+  putToken('one');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  world.putMonitor('shop/m', exported);
+  const agent = world.agents[0]!;
+  await until('the delivery', () => agent.secrets.at(-1)?.secrets['shop/mimir/token'] === 'one');
+  const before = agent.secrets.length;
+  let answer = (): void => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  world.api.faults.add({ verb: 'get', plural: 'secrets', name: 'mimir' }, { do: 'hold', until: held });
+  await world.changeLeader();
+  await world.settled();
+  agent.update({ limits: [] });
+  await until('the status', () => world.hub.nodes.get('node-1')?.status?.limits);
+  putToken('two');
+  answer();
+  await until('the new token', () => agent.secrets.length > before);
+  expect(agent.secrets.slice(before).map((s) => s.secrets)).toEqual([{ 'shop/mimir/token': 'two' }]);
+});
+
 test('a missing Secret, a host that is not allowed and a failing destination appear in the conditions', async () => {
   await aCluster();
   world.putMonitor('shop/m', exported);

@@ -1,3 +1,4 @@
+import { aborted } from '../../base/aborted.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { maxCaptureBytes } from '../../capture/index.ts';
@@ -6,6 +7,7 @@ import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
 import { ExportSecretStore } from './export-secrets.ts';
 
+/** A store over these values. Reads in the namespace `slow` end only with their time limit. */
 function aStore(values: Map<string, { text: string; version: string } | Error>) {
   const clock = new FakeClock();
   let changes = 0;
@@ -14,8 +16,9 @@ function aStore(values: Map<string, { text: string; version: string } | Error>) 
     clock,
     logger: silentLogger,
     onChange: () => changes++,
-    read: ({ namespace, name, key }) => {
+    read: ({ namespace, name, key }, signal) => {
       reads++;
+      if (namespace === 'slow') return aborted(signal).then(() => Promise.reject(signal.reason));
       const value = values.get(`${namespace}/${name}/${key}`);
       if (value instanceof Error) return Promise.reject(value);
       return Promise.resolve(value ?? null);
@@ -29,12 +32,12 @@ test('Secrets that exports refer to are read, delivered by name, and read again 
   const { store, clock, changes } = aStore(values);
   store.want(['shop/s/token']);
   await until('the first read', () => changes() === 1);
-  const first = store.deliveryFor(['shop/s/token']);
+  const first = store.deliveryFor(['shop/s/token']).body;
   expect(first.secrets).toEqual({ 'shop/s/token': 'one' });
   values.set('shop/s/token', { text: 'two', version: '2' });
   await clock.advance(31_000);
   await until('the second read', () => changes() === 2);
-  const second = store.deliveryFor(['shop/s/token']);
+  const second = store.deliveryFor(['shop/s/token']).body;
   expect(second.secrets).toEqual({ 'shop/s/token': 'two' });
   expect(second.revision).not.toBe(first.revision);
   store.stop();
@@ -60,7 +63,7 @@ test('a missing key is reported as missing, and an unreachable API server change
   await settle();
   expect(changes()).toBe(1);
   expect(store.absence('shop/b/k')).toBeUndefined();
-  expect(store.deliveryFor(['shop/b/k']).secrets).toEqual({ 'shop/b/k': 'b' });
+  expect(store.deliveryFor(['shop/b/k']).body.secrets).toEqual({ 'shop/b/k': 'b' });
   store.stop();
 });
 
@@ -76,7 +79,7 @@ test('a Secret that may no longer be read is no longer used', async () => {
   await clock.advance(31_000);
   await until('the refusal', () => changes() === 2);
   expect(store.absence('shop/s/k')).toBe('forbidden');
-  expect(store.deliveryFor(['shop/s/k']).secrets).toEqual({});
+  expect(store.deliveryFor(['shop/s/k']).body.secrets).toEqual({});
   store.stop();
 });
 
@@ -87,11 +90,77 @@ test('Secrets of one namespace that exceed the size of a delivery take no room f
   const { store, changes } = aStore(values);
   store.want([...many, ...few]);
   await until('the first read', () => changes() === 1);
-  const { revision, secrets } = store.deliveryFor([...many, ...few]);
+  const { revision, secrets } = store.deliveryFor([...many, ...few]).body;
   expect(Object.keys(secrets)).toEqual(expect.arrayContaining(few));
   const bytes = Buffer.byteLength(JSON.stringify({ revision, secrets }));
   expect(bytes).toBeLessThanOrEqual(maxCaptureBytes);
   expect(bytes).toBeGreaterThan(maxCaptureBytes - 64_000);
-  expect(Object.keys(store.deliveryFor(few).secrets)).toEqual(few);
+  expect(Object.keys(store.deliveryFor(few).body.secrets)).toEqual(few);
+  store.stop();
+});
+
+const away = new OperatorError('ERR_API_REQUEST', 'away');
+
+test('a delivery is whole once each of its Secrets was read or is known to be absent', async () => {
+  const values = new Map<string, { text: string; version: string } | Error>([
+    ['shop/a/k', { text: 'a', version: '1' }],
+    ['shop/b/k', away],
+  ]);
+  const refs = ['shop/a/k', 'shop/b/k', 'shop/missing/k'];
+  const { store, clock, changes, reads } = aStore(values);
+  expect(store.deliveryFor(refs).isWhole).toBe(false);
+  store.want(refs);
+  await until('the first read', () => changes() === 1);
+  expect(store.deliveryFor(refs)).toMatchObject({ isWhole: false, body: { secrets: { 'shop/a/k': 'a' } } });
+  expect(store.deliveryFor(['shop/a/k', 'shop/missing/k']).isWhole).toBe(true);
+  values.set('shop/b/k', { text: 'b', version: '1' });
+  await clock.advance(1_000);
+  await until('the second read', () => changes() === 2);
+  expect(store.deliveryFor(refs)).toMatchObject({
+    isWhole: true,
+    body: { secrets: { 'shop/a/k': 'a', 'shop/b/k': 'b' } },
+  });
+  // The second reading was only of what the first one had left open.
+  expect(reads()).toBe(4);
+  store.stop();
+});
+
+test.each([
+  ['is given up after ten minutes if another was read', { text: 'a', version: '1' }, 'unreadable'],
+  ['is waited for as long as none can be read', away, undefined],
+])('a Secret that the API server does not return %s', async (_sentence, other, absence) => {
+  const values = new Map<string, { text: string; version: string } | Error>([
+    ['shop/a/k', other],
+    ['shop/b/k', away],
+  ]);
+  const { store, clock, reads } = aStore(values);
+  store.want(['shop/a/k', 'shop/b/k']);
+  await until('the first read', () => reads() === 2);
+  await settle();
+  for (let i = 0; i < 19; i++) {
+    await clock.advance(30_000);
+    await settle();
+  }
+  const whole = (): boolean => store.deliveryFor(['shop/a/k', 'shop/b/k']).isWhole;
+  expect([store.absence('shop/b/k'), whole()]).toEqual([undefined, false]);
+  await clock.advance(31_000);
+  await settle();
+  expect([store.absence('shop/b/k'), whole()]).toEqual([absence, absence !== undefined]);
+  values.set('shop/b/k', { text: 'b', version: '1' });
+  await clock.advance(31_000);
+  await settle();
+  expect(store.deliveryFor(['shop/b/k'])).toMatchObject({ isWhole: true, body: { secrets: { 'shop/b/k': 'b' } } });
+  store.stop();
+});
+
+test('values are told while other Secrets are still waited for', async () => {
+  const values = new Map([['shop/a/k', { text: 'a', version: '1' }]]);
+  const { store, clock, changes, reads } = aStore(values);
+  store.want(['shop/a/k', 'slow/b/k', 'slow/c/k']);
+  await until('the first slow read', () => reads() === 2);
+  await clock.advance(10_000);
+  await until('the second slow read', () => reads() === 3);
+  expect(changes()).toBe(1);
+  expect(store.deliveryFor(['shop/a/k']).body.secrets).toEqual({ 'shop/a/k': 'a' });
   store.stop();
 });

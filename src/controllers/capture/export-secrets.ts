@@ -13,11 +13,25 @@ export type ReadSecret = (
 ) => Promise<{ text: string; version: string } | null>;
 
 /** Why an export's Secret has no value that could be delivered. */
-export type SecretAbsence = 'missing' | 'forbidden' | 'tooLong';
+export type SecretAbsence = 'missing' | 'forbidden' | 'tooLong' | 'unreadable';
+
+/** The Secret values for one agent. */
+export interface Delivery {
+  readonly body: ExportSecrets;
+  /** False while a value that the agent may need was not read yet. */
+  readonly isWhole: boolean;
+}
 
 /** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
 const refreshMs = 30_000;
+/** How often those that could not be read yet are tried again, and the most often that news are told. Units: ms. */
+const retryMs = 1_000;
 const readDeadlineMs = 10_000;
+/**
+ * A Secret that the API server has not returned for this long counts as absent, if it did return others: deliveries wait
+ * for it no longer. Units: ms.
+ */
+const patienceMs = 600_000;
 /** Most bytes of the values in one delivery; the rest of a body's limit is for the JSON around them. */
 const maxDeliveryBytes = maxCaptureBytes - 1_024;
 
@@ -35,23 +49,26 @@ type Known = Value | SecretAbsence;
  * listed or watched, and values are kept in memory only.
  *
  * Flow: `want` takes the names that the newest compile uses → new names are read at once, and all names every 30 s →
- * a changed value calls `onChange`.
+ * a changed value calls `onChange`, at most once a second.
  * Guarantees: a read that fails leaves the last value in place; a Secret or key that was deleted, or may not be read
  * any more, is no longer used.
  */
 export class ExportSecretStore {
-  readonly #read: ReadSecret;
+  readonly #get: ReadSecret;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #onChange: () => void;
-  #wanted: ReadonlySet<string> = new Set();
+  /** The names in use, each with the time since when. */
+  #wanted: ReadonlyMap<string, number> = new Map();
   readonly #known = new Map<string, Known>();
   #reading: Promise<void> | null = null;
+  /** When the newest reading of all names began. */
+  #allReadAt = -Infinity;
   #cancel: () => void = () => {};
   #stopped = false;
 
   constructor(options: { read: ReadSecret; clock: Clock; logger: Logger; onChange: () => void }) {
-    this.#read = options.read;
+    this.#get = options.read;
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#onChange = options.onChange;
@@ -60,9 +77,15 @@ export class ExportSecretStore {
   /** Takes the names `<namespace>/<name>/<key>` in use; values of other names are dropped. */
   want(refs: Iterable<string>): void {
     this.#stopped = false;
-    this.#wanted = new Set(refs);
+    const now = this.#clock.monotonic();
+    const before = this.#wanted;
+    this.#wanted = new Map([...refs].map((ref) => [ref, before.get(ref) ?? now]));
     for (const ref of [...this.#known.keys()]) if (!this.#wanted.has(ref)) this.#known.delete(ref);
-    if ([...this.#wanted].some((ref) => !this.#known.has(ref))) this.#refresh();
+    if (this.#unread.length > 0) this.#refresh();
+  }
+
+  get #unread(): string[] {
+    return [...this.#wanted.keys()].filter((ref) => !this.#known.has(ref));
   }
 
   /** Why there is no value to deliver, once that is known. */
@@ -75,7 +98,7 @@ export class ExportSecretStore {
    * The Secret values for an agent whose exports refer to these names. The revision changes with any of them. Values
    * beyond the size of a delivery are left out, of the namespaces with most bytes.
    */
-  deliveryFor(refs: readonly string[]): ExportSecrets {
+  deliveryFor(refs: readonly string[]): Delivery {
     const values = new Map<string, Value>();
     for (const ref of refs) {
       const known = this.#known.get(ref);
@@ -89,50 +112,70 @@ export class ExportSecretStore {
       versions += `${ref} ${value?.version ?? ''}\n`;
       if (value) secrets[ref] = value.text;
     }
-    return { revision: sha256Hex(versions).slice(0, 32), secrets };
+    const isWhole = refs.every((ref) => this.#known.has(ref));
+    return { body: { revision: sha256Hex(versions).slice(0, 32), secrets }, isWhole };
   }
 
   stop(): void {
     this.#stopped = true;
     this.#cancel();
     this.#known.clear();
-    this.#wanted = new Set();
+    this.#wanted = new Map();
+    this.#allReadAt = -Infinity;
   }
 
   #refresh(): void {
     if (this.#stopped || this.#reading) return;
     this.#cancel();
-    this.#reading = this.#readAll().finally(() => {
+    const now = this.#clock.monotonic();
+    const isDue = now >= this.#allReadAt + refreshMs;
+    if (isDue) this.#allReadAt = now;
+    this.#reading = this.#read(isDue ? [...this.#wanted.keys()] : this.#unread).finally(() => {
       this.#reading = null;
       if (this.#stopped || this.#wanted.size === 0) return;
-      if ([...this.#wanted].some((ref) => !this.#known.has(ref))) {
-        this.#cancel = this.#clock.setTimeout(() => this.#refresh(), 1_000);
-      } else this.#cancel = this.#clock.setTimeout(() => this.#refresh(), refreshMs);
+      const wait = this.#unread.length > 0 ? 0 : this.#allReadAt + refreshMs - this.#clock.monotonic();
+      this.#cancel = this.#clock.setTimeout(() => this.#refresh(), Math.max(retryMs, wait));
     });
   }
 
-  async #readAll(): Promise<void> {
-    let changed = false;
-    for (const ref of this.#wanted) {
-      const [namespace = '', name = '', key = ''] = ref.split('/');
-      let found: Known;
-      try {
-        const read = (signal: AbortSignal): ReturnType<ReadSecret> => this.#read({ namespace, name, key }, signal);
-        found = knownOf(ref, await within(this.#clock, readDeadlineMs, read));
-      } catch (error) {
-        const absence = absenceOf(error);
-        if (!absence) {
-          this.#logger.warn('export secret cannot be read', { namespace, name, error: errorText(error) });
-          continue;
-        }
-        found = absence;
+  async #read(refs: readonly string[]): Promise<void> {
+    let isNews = false;
+    let toldAt = this.#clock.monotonic();
+    for (const ref of refs) {
+      const found = await this.#readOne(ref);
+      if (this.#stopped) return;
+      if (found !== undefined && this.#wanted.has(ref)) {
+        const before = this.#known.get(ref);
+        isNews ||= before === undefined || versionOf(before) !== versionOf(found);
+        this.#known.set(ref, found);
       }
-      if (this.#stopped || !this.#wanted.has(ref)) continue;
-      const before = this.#known.get(ref);
-      if (before === undefined || versionOf(before) !== versionOf(found)) changed = true;
-      this.#known.set(ref, found);
+      // One Secret that is slow to read must not hold back the values of all others.
+      if (!isNews || this.#clock.monotonic() < toldAt + retryMs) continue;
+      toldAt = this.#clock.monotonic();
+      isNews = false;
+      this.#onChange();
     }
-    if (changed && !this.#stopped) this.#onChange();
+    if (isNews) this.#onChange();
+  }
+
+  /** What the API server has of this name; undefined when that is not known. */
+  async #readOne(ref: string): Promise<Known | undefined> {
+    const [namespace = '', name = '', key = ''] = ref.split('/');
+    try {
+      const read = (signal: AbortSignal): ReturnType<ReadSecret> => this.#get({ namespace, name, key }, signal);
+      return knownOf(ref, await within(this.#clock, readDeadlineMs, read));
+    } catch (error) {
+      const absence = absenceOf(error);
+      if (!absence) this.#logger.warn('export secret cannot be read', { namespace, name, error: errorText(error) });
+      return absence ?? this.#givenUp(ref);
+    }
+  }
+
+  /** A Secret that was never read is given up after a while, unless the API server returns none at all. */
+  #givenUp(ref: string): Known | undefined {
+    const since = this.#wanted.get(ref) ?? Infinity;
+    if (this.#known.has(ref) || this.#clock.monotonic() < since + patienceMs) return undefined;
+    return [...this.#known.values()].some((known) => typeof known === 'object') ? 'unreadable' : undefined;
   }
 }
 

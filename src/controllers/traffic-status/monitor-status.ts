@@ -213,6 +213,7 @@ const absenceReasons = {
   missing: 'SecretNotFound',
   tooLong: 'SecretTooLong',
   forbidden: 'SecretForbidden',
+  unreadable: 'SecretUnreadable',
 } as const satisfies Record<SecretAbsence, string>;
 
 /**
@@ -243,6 +244,8 @@ function absenceText(why: SecretAbsence, ref: string, operatorNamespace: string)
       return `Secret ${name} or its key ${key} does not exist`;
     case 'tooLong':
       return `key ${key} of Secret ${name} has more than ${maxSecretLength} characters`;
+    case 'unreadable':
+      return `the API server does not return Secret ${name}; the operator tries again`;
     case 'forbidden':
       return `the operator may not read Secret ${name}; grant it: ${grantSecret(namespace, name, operatorNamespace)}`;
   }

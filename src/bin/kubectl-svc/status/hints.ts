@@ -23,6 +23,7 @@ export const ways: Readonly<Record<string, string>> = {
   TooManyPolicies: 'merge policies with equal rules into one with a wider namespaceSelector, or delete a policy',
   SecretNotFound: 'create the Secret and the key that the message names',
   SecretTooLong: 'put the token into the key that the message names, and nothing else',
+  SecretUnreadable: 'kubectl get the Secret that the message names: the API server says what is wrong with it',
   RollingOut: 'wait; kubectl svc status nodes shows who is behind',
   RestartsLimited: 'wait until the time in the message: the edits of the namespace come with the next restart',
   RestartBackOff: 'wait, or delete the agent pod of the node: a new pod starts without the wait',
