@@ -92,3 +92,9 @@ test('a policy that selects nodes limits no query; a refused policy limits by it
   });
   expect(limits([policy('a', { query }, { accepted: true })])).toEqual({ maxSamples: 5 });
 });
+
+test('a last accepted spec that the schema does not admit limits no query, and keeps none from its limits', () => {
+  const last = { priority: 1, query: { timeout: 5 } } as unknown as ClusterTrafficPolicySpec;
+  const other = policy('b', { query: { maxSamples: 5 } });
+  expect(limits([policy('a', {}, { accepted: false, last }), other])).toEqual({ maxSamples: 5 });
+});

@@ -1,5 +1,6 @@
 import type { ClusterTrafficPolicy, ClusterTrafficPolicySpec } from '../api/v1alpha1/index.ts';
 import { parseDuration } from '../base/duration.ts';
+import { lastPolicySpec } from './compile/check/last-accepted.ts';
 import { policiesOf } from './compile/select/scope.ts';
 import { comparePolicies } from './compile/select/precedence.ts';
 import { isEmptySelector } from './compile/select/selector.ts';
@@ -42,7 +43,7 @@ export type QueryPolicy = Pick<ClusterTrafficPolicy, 'metadata' | 'spec' | 'stat
 export function policiesByStatus(policies: readonly QueryPolicy[]): Pick<QueryPolicy, 'metadata' | 'spec'>[] {
   return policies.flatMap(({ metadata, spec, status }) => {
     const refusal = status?.conditions?.find((c) => c.type === 'Accepted' && c.status === 'False');
-    const used = refusal ? status?.lastAcceptedSpec : spec;
+    const used = refusal ? lastPolicySpec(status) : spec;
     const counts = metadata.deletionTimestamp === undefined && refusal?.reason !== 'TooManyPolicies';
     return used && counts ? [{ metadata, spec: used }] : [];
   });

@@ -17,7 +17,7 @@ import { faultText, readDocuments } from './documents.ts';
 import { objectFaults } from './judge.ts';
 import { diffPlan, differs, type DiffPlan } from './plan.ts';
 import { planText } from './render.ts';
-import { schemaFaults } from './schema-faults.ts';
+import { schemaFaults } from '../../../api/schema/schema-faults.ts';
 
 const plain = styles({ isTerminal: false }, {});
 const golden = (name: string, text: string): void => expectGolden(import.meta.dirname, name, text);

@@ -4,7 +4,7 @@ import { kinds, type ClusterTrafficPolicy, type TrafficMonitor } from '../../../
 import { monitorFinding, orphanedMonitors, policyFinding, type CompileInput } from '../../../capture/index.ts';
 import { orphanAnnotation } from '../../../controllers/admission/validators.ts';
 import { refOf, type Fault, type SourceObject } from './documents.ts';
-import { schemaFaults, type SchemaFault } from './schema-faults.ts';
+import { schemaFaults, type SchemaFault } from '../../../api/schema/schema-faults.ts';
 
 const schemas = new Map(kinds.map((kind) => [kind.resource.kind, objectSchema(kind)]));
 const members = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];

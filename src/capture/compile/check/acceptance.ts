@@ -8,6 +8,7 @@ import { errorText } from '../../../base/errors.ts';
 import { largestSpanRing, maxPolicies } from '../../capture-config.ts';
 import { parseBytes } from '../bytes.ts';
 import { headerFault } from '../headers.ts';
+import { lastMonitorSpec, lastPolicySpec } from './last-accepted.ts';
 import { monitorFinding } from './monitor-checks.ts';
 import { policyFinding } from './policy-checks.ts';
 import { byAge, comparePolicies } from '../select/precedence.ts';
@@ -39,7 +40,7 @@ export function judgePolicies(
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
     const finding = findingOf(object.spec);
     if (!finding) return { object, accepted: acceptedPolicy(object.spec), inForce: object.spec };
-    const last = object.status?.lastAcceptedSpec;
+    const last = lastPolicySpec(object.status);
     return {
       object,
       accepted: { ok: false, reason: finding.reason, message: finding.message },
@@ -122,7 +123,7 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
     });
   const finding = findingOf(object.spec);
   if (!finding) return { object, accepted, inForce: object.spec };
-  const last: TrafficMonitorSpec | undefined = object.status?.lastAcceptedSpec;
+  const last = lastMonitorSpec(object.status);
   return {
     object,
     accepted: { ok: false, reason: finding.reason, message: finding.message },
@@ -132,7 +133,7 @@ function judgeSpec(object: TrafficMonitor, covering: readonly PolicyInForce[]): 
 
 /**
  * The finding of a check. A check that throws counts as a fault of this object, so that it does not stop the compile of
- * the others. The API server does not check a last accepted spec, nor an object that was stored before a rule was added.
+ * the others. The API server does not check an object that was stored before a rule was added.
  */
 function findingBy(check: () => Finding | null): Finding | null {
   try {

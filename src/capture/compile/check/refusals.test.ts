@@ -105,6 +105,13 @@ describe('a monitor is refused', () => {
     expect(result.nodes.get('node-1')!.config.generations).toEqual({});
   });
 
+  test('and of its last accepted spec, members that the schema does not know or that are null do not count', () => {
+    const good: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
+    const last = { ...good, selector: { ...good.selector, matchExpressions: null }, ports: null, former: [1] } as never;
+    const bad = aMonitor('shop/m', {}, { status: { lastAcceptedSpec: last } });
+    expect(compile(aWorld({ monitors: [bad] })).monitors.get('shop/m')!.inForce).toEqual(good);
+  });
+
   test('when a policy allows no monitors in its namespace, and then no old spec stays in force', () => {
     const result = compile(
       aWorld({
@@ -136,6 +143,17 @@ describe('a monitor is refused', () => {
       ', also when its last accepted spec cannot be read',
       aMonitor('shop/bad', {}, { status: { lastAcceptedSpec: { selector: {}, workloads: [null] } as never } }),
     ],
+    ...[
+      { selector: {}, ports: [null] },
+      { selector: {}, containers: { include: 'main' } },
+      { selector: {}, protocols: 'HTTP' },
+      { selector: {}, sampling: { ratio: 1 } },
+      { selector: {}, workloads: [{ kind: 'Pod', name: 'a'.repeat(300) }] },
+      { selector: {}, metrics: { families: [7] } },
+    ].map((last): [string, TrafficMonitor] => [
+      `, nor has its last accepted spec ${JSON.stringify(last).slice(0, 60)}, which the schema does not admit`,
+      aMonitor('shop/bad', {}, { status: { lastAcceptedSpec: last as never } }),
+    ]),
   ])('without any effect on other monitors%s', (_when, bad) => {
     const result = compile(aWorld({ monitors: [bad, aMonitor('shop/good', whole)] }));
     expect(result.nodes.get('node-1')!.config.monitors.map((r) => r.name)).toEqual(['good']);
@@ -216,8 +234,17 @@ describe('a policy is refused', () => {
     expect(yaml).toContain('- k8s_namespace: pay');
   });
 
-  test('alone, when a part of its last accepted spec is none that the schema admits', () => {
-    const stored = { exclusions: [null] } as unknown as ClusterTrafficPolicySpec;
+  test.each([
+    { exclusions: [null] },
+    { exclusions: [{ ports: [null] }] },
+    { redaction: { headers: { allow: 'x' } } },
+    { defaults: { protocols: 'HTTP' } },
+    { limits: { maxMonitorsPerNamespace: 'x' } },
+    { capture: { ports: [null] } },
+    { nodeSelector: { matchExpressions: [null] } },
+    { namespaceSelector: { matchExpressions: [null] } },
+  ])('alone, when the schema does not admit its last accepted spec: %j', (last) => {
+    const stored = last as unknown as ClusterTrafficPolicySpec;
     const bad = aPolicy('bad', { exclusions: [{}] }, { status: { lastAcceptedSpec: stored } });
     const good = aPolicy('good', { exclusions: [{ namespaces: ['pay'] }] });
     const { policies } = compile(aWorld({ policies: [bad, good] }));

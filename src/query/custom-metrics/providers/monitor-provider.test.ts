@@ -54,6 +54,17 @@ test('a suspended or excluding monitor offers no metric; a refused one offers th
   expect(declared.map(({ metric }) => metric.name)).toEqual(['old']);
 });
 
+test('a last accepted spec that the schema does not admit offers no metric, and keeps no other from being offered', () => {
+  const refused = {
+    ...monitor('refused', rps),
+    status: {
+      conditions: [{ type: 'Accepted', status: 'False' }],
+      lastAcceptedSpec: { autoscaling: { metrics: [null] } },
+    },
+  } as unknown as MonitorLike;
+  expect(declaredMetrics([refused, monitor('m', rps)]).map(({ metric }) => metric.name)).toEqual([rps.name]);
+});
+
 test.each<[string, Metric, RegExp]>([
   ['an expression that does not parse', { name: 'rps', resource: 'pods', expr: 'sum(' }, /expr/],
   ['a range vector', { name: 'rps', resource: 'pods', expr: 'a[5m]' }, /range vector/],

@@ -1,7 +1,7 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
-import { compareMonitors } from '../../../capture/index.ts';
+import { compareMonitors, lastMonitorSpec } from '../../../capture/index.ts';
 import { judgeMetric, parse, printInOrder, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, presetQuery } from './preset-provider.ts';
@@ -34,7 +34,7 @@ export function declaredMetrics(
   const found = new Map<string, DeclaredMetric>();
   const inForce = monitors.flatMap(({ metadata, spec, status }) => {
     const isRefused = status?.conditions?.some((c) => c.type === 'Accepted' && c.status === 'False');
-    const used = isRefused ? status?.lastAcceptedSpec : spec;
+    const used = isRefused ? lastMonitorSpec(status) : spec;
     return used && used.mode !== 'Exclude' && !used.suspend ? [{ metadata, spec: used }] : [];
   });
   for (const { metadata, spec } of inForce.sort(compareMonitors)) {

@@ -1,5 +1,5 @@
-import { isObject } from '../../../base/text/texts.ts';
-import type { JsonSchema } from '../../../api/schema/crd.ts';
+import { isObject } from '../../base/text/texts.ts';
+import type { JsonSchema } from './crd.ts';
 
 /** One value that a schema refuses. */
 export interface SchemaFault {
@@ -38,6 +38,27 @@ export function schemaFaults(schema: JsonSchema, value: unknown, field: string):
     default:
       return [];
   }
+}
+
+/**
+ * A value as the API server stores it: without members that the schema does not know, and without members that are null.
+ * Pure.
+ */
+export function pruned(schema: JsonSchema, value: unknown): unknown {
+  if (schema['x-kubernetes-preserve-unknown-fields'] === true) return value;
+  if (Array.isArray(value)) {
+    const items = schema['items'] as JsonSchema | undefined;
+    return items ? value.map((item) => pruned(items, item)) : value;
+  }
+  if (!isObject(value)) return value;
+  const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
+  const members = schema['additionalProperties'] as JsonSchema | undefined;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, member]) => {
+      const own = Object.hasOwn(properties, name) ? properties[name] : members;
+      return own && member !== null ? [[name, pruned(own, member)]] : [];
+    }),
+  );
 }
 
 type Say = (reason: string) => SchemaFault[];
