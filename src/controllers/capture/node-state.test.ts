@@ -170,10 +170,13 @@ test('an unreachable agent has no deadline to wait for', () => {
   expect(node.deadline).toBeNull();
 });
 
-test('after an absence of its agent, a new file gets its whole time limit again', () => {
+test.each([
+  ['the same pod', 'pod-1'],
+  ['a new pod', 'pod-2'],
+])('after an absence of its agent, in %s, a new file gets its whole time limit again', (_what, uid) => {
   const node = anEditedNode();
   node.lost(new Error('the node restarts'));
-  node.inPod({ uid: 'pod-2', fault: null }, 1_150_000);
+  node.inPod({ uid, fault: null }, 1_150_000);
   const written = statusOf({ hash: next.hash, phase: 'Written' }, { restarting: true });
   node.heard(written, { monotonic: 1_150_000, wall });
   expect([node.tick(1_150_010), node.failure, node.deadline]).toEqual([null, null, 1_270_000]);
