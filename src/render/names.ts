@@ -56,10 +56,13 @@ export const ports = {
 /** The numeric user and group of the distroless `nonroot` account. Numeric, so that the kubelet can prove non-root. */
 export const nonRootId = 65_532;
 
+/** The label that selects the pods of every component. */
+export const anyComponent = { 'app.kubernetes.io/name': 'svc-operator' } as const;
+
 /** Labels that select the pods of one component. Immutable in Deployments and DaemonSets. */
 export function selectorLabels(component: Component, instance?: string): Record<string, string> {
   return {
-    'app.kubernetes.io/name': 'svc-operator',
+    ...anyComponent,
     'app.kubernetes.io/component': component,
     ...(instance === undefined ? {} : { 'app.kubernetes.io/instance': instance }),
   };

@@ -3,8 +3,10 @@ import { mayConnect } from '../testing/network-policy.ts';
 import type { Connection, End } from '../testing/network-policy.ts';
 import {
   controllerDefaults,
+  names,
   platformDefaults,
   renderController,
+  renderInstallation,
   renderMinter,
   renderPlatform,
   selectorLabels,
@@ -37,6 +39,10 @@ const minter = ours('minter', 'minter');
 const collector = pod('gmp-system', 'collector');
 const stranger = pod('shop', 'checkout');
 const neighbour: End = { namespace: 'svc-system', labels: { app: 'debug' } };
+const remover: End = {
+  namespace: 'svc-system',
+  labels: { ...selectorLabels('agent'), 'app.kubernetes.io/component': names.dataRemoval },
+};
 const caller = pod('platform-agent', 'platform-agent');
 const address = (ip: string): End => ({ ip });
 
@@ -70,6 +76,7 @@ test.each<[string, Connection]>([
   ['the minter asks the metadata server', to(minter, address('169.254.169.254'), 80)],
   ['the minter asks the metadata server of workload identity', to(minter, address('169.254.169.252'), 988)],
   ['agents reach the API server', to(agent, address('10.0.0.1'), 443)],
+  ['a stranger reaches a pod of others in the namespace', to(stranger, neighbour, 80)],
 ])('allowed: %s', (_, connection) => {
   expect(mayConnect(policies, connection)).toBe(true);
 });
@@ -95,7 +102,6 @@ test.each<[string, Connection]>([
   ['the minter connects to another pod of its namespace', to(minter, caller, 8080)],
   ['a stranger reads the health port of the query server', to(stranger, query, 9096)],
   ['a stranger reads the metrics of the operator', to(stranger, controller, 8080)],
-  ['a stranger reaches another pod of the namespace', to(stranger, neighbour, 80)],
   ['an address outside asks the query server', to(address('203.0.113.9'), query, 9095)],
   ['another pod of the namespace asks the minter', to(pod('platform-agent', 'other'), minter, 8080)],
   ['a platform agent of another namespace asks the minter', to(pod('shop', 'platform-agent'), minter, 8080)],
@@ -103,8 +109,20 @@ test.each<[string, Connection]>([
   ['the operator asks the minter for tokens', to(controller, minter, 8080)],
   ['the minter talks plain HTTP to the world', to(minter, address('203.0.113.9'), 80)],
   ['the minter talks to another link-local address', to(minter, address('169.254.1.1'), 988)],
+  ['a stranger reaches a pod of ours that no other policy selects', to(stranger, remover, 80)],
 ])('denied: %s', (_, connection) => {
   expect(mayConnect(policies, connection)).toBe(false);
+});
+
+test('every policy selects pods of ours alone, because others may have made the namespace', () => {
+  const rendered = [...renderInstallation({ controller: controllerDefaults }), ...policies].filter(
+    ({ kind }) => kind === 'NetworkPolicy',
+  );
+  expect(rendered.map(({ metadata }) => metadata.name)).toEqual(
+    expect.arrayContaining(['svc-default-deny-ingress', names.agent, names.query]),
+  );
+  for (const { spec } of rendered)
+    expect(spec).toMatchObject({ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'svc-operator' } } });
 });
 
 describe('with a configured collector and range of API servers', () => {

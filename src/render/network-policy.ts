@@ -1,6 +1,6 @@
 import type { KubeObject, LabelSelector } from '../api/meta.ts';
 import type { PlatformInput, ServiceAccountRef } from './input.ts';
-import { names, ports, selectorLabels } from './names.ts';
+import { anyComponent, names, ports, selectorLabels } from './names.ts';
 import type { Component } from './names.ts';
 import { objectOf } from './objects.ts';
 
@@ -67,14 +67,17 @@ function apiServerIngress(cidrs: readonly string[] | undefined) {
   return { ...from, ports: tcp(ports.customMetrics) };
 }
 
-/** Denies all ingress that no other policy allows, and lets the collector read the operator's metrics. */
+/**
+ * Denies all ingress of our pods that no other policy allows, and lets the collector read the operator's metrics.
+ * Pods of others are not selected: the namespace may be theirs.
+ */
 export function renderControllerNetworkPolicies(namespace: string, collector: ServiceAccountRef): KubeObject[] {
   return [
     objectOf(
       'NetworkPolicy',
       { component: 'controller', name: 'svc-default-deny-ingress', namespace },
       // Without an `ingress` member: the API server drops an empty one, and every apply would be a new generation.
-      { spec: { podSelector: {}, policyTypes: ['Ingress'] } },
+      { spec: { podSelector: { matchLabels: anyComponent }, policyTypes: ['Ingress'] } },
     ),
     ingressPolicy('controller', names.controller, namespace, [
       { from: [namespacePeer(collector.namespace)], ports: tcp(ports.controllerMetrics) },
