@@ -21,7 +21,7 @@ import { ClientCa } from './client-ca.ts';
 import { fromApiServer, setupAdmission } from './setup.ts';
 import { monitorValidator, policyValidator, type MaySeeMonitors } from './validators.ts';
 
-const { validatingWebhookConfigurations, services, networkPolicies } = coreResources;
+const { clusterRoles, validatingWebhookConfigurations, services, networkPolicies } = coreResources;
 const namespace = 'svc-system';
 const policy = (spec: object, annotations: Record<string, string> = {}): KubeObject =>
   aPolicy('p', spec, { annotations }) as unknown as KubeObject;
@@ -151,7 +151,10 @@ describe('the webhooks of the operator', () => {
     };
     harness = await runController(
       (env) => setupAdmission(env, { ...settings, mode: 'fail-closed', port }),
-      [anObject({ kind: 'Namespace', metadata: { name: 'shop' } })],
+      [
+        anObject({ kind: 'Namespace', metadata: { name: 'shop' } }),
+        { apiVersion: clusterRoles.apiVersion, kind: 'ClusterRole', metadata: { name: names.controller } },
+      ],
       noFaults,
       options,
     );
@@ -172,8 +175,13 @@ describe('the webhooks of the operator', () => {
       { name: 'trafficmonitors.svc.dev', failurePolicy: 'Fail', sideEffects: 'None' },
       { name: 'clustertrafficpolicies.svc.dev', failurePolicy: 'Fail' },
     ]);
-    expect(server.storage.find(services, namespace, names.webhook)).toBeDefined();
-    expect(server.storage.find(networkPolicies, namespace, names.webhook)).toBeDefined();
+    const { uid } = server.storage.get(clusterRoles, undefined, names.controller).metadata;
+    // With `fail-closed`, a registration that outlived the operator would block every change of a monitor.
+    expect(registration()!.metadata.ownerReferences).toEqual([
+      { apiVersion: clusterRoles.apiVersion, kind: 'ClusterRole', name: names.controller, uid },
+    ]);
+    for (const resource of [services, networkPolicies])
+      expect(server.storage.get(resource, namespace, names.webhook).metadata.ownerReferences).toBeUndefined();
     let answer: string | undefined;
     await passUntil(() => harness!.manager.idle, 'the caches');
     const body = {

@@ -33,6 +33,7 @@ import { oneObject, toKey, type ControllerEnvironment } from '../../runtime/inde
 import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { captureObjects, nodeTransform, type NodeObject } from '../capture/facts.ts';
 import { secretTls } from '../capture/secret-tls.ts';
+import { installationOwner, ownedFromOutside } from '../installation-owner.ts';
 import { managedSecrets, managedSelector } from '../platform/certificates.ts';
 import type { ClientCa } from './client-ca.ts';
 import { monitorValidator, policyValidator, type MaySeeMonitors } from './validators.ts';
@@ -72,7 +73,8 @@ const recheckMs = 2_000;
  * Flow: the controller's certificate (a Secret that the platform controller makes and renews) → listener → registration
  * with the CA bundle of that Secret, again at each rotation.
  * Guarantees: the registration is written after a certificate exists; the listener takes over a renewed certificate
- * without a restart. The listener starts before the caches fill, because the API server cannot list a kind of several
+ * without a restart. The registration is owned by the operator's own ClusterRole, so that removing the installation
+ * removes it. The listener starts before the caches fill, because the API server cannot list a kind of several
  * versions without conversion. Policies can be reviewed only after the caches have filled.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
  * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
@@ -107,12 +109,14 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
       { source: secrets.source, map: toKey(key) },
       ...[...children, ...definitions].map(({ source }) => ({ source, map: toKey(key) })),
     ],
-    async reconcile({ logger, signal }) {
+    async reconcile({ client, logger, signal }) {
       const source = identity.source();
       if (serves && !source) return { requeueAfterMs: recheckMs };
       const wanted = serves ? renderAdmission({ namespace, mode, caBundle: source!.current.ca, url }) : [];
       for (const { metadata } of wanted) metadata.labels = { ...metadata.labels, [marker]: 'true' };
-      await set.apply({ wanted, force: true, logger, signal });
+      const owner = serves ? await installationOwner({ client, signal }) : undefined;
+      const adjust = (child: KubeObject): KubeObject => ownedFromOutside(child, namespace, owner);
+      await set.apply({ wanted, adjust, force: true, logger, signal });
       for (const kind of converted) {
         const definition = renderConversion(kind, { namespace, caBundle: source!.current.ca, url });
         const options = { fieldManager: fieldManagerOf(controllerName), force: true, signal };

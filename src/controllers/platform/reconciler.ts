@@ -1,9 +1,9 @@
 import { metricsOn } from '../../base/metric-set.ts';
 import { throwAll } from '../../base/errors.ts';
 import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
-import type { KubeObject, ResourceRef, OwnerReference } from '../../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
-import { coreResources, getIfExists, isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
+import { coreResources, isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
 import { caBundle, type CaTiming } from '../../net/ca-rotation.ts';
 import {
   changed,
@@ -39,6 +39,7 @@ import {
 import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { isAgentPod, podTransform, type PodObject } from '../capture/facts.ts';
 import { withForeignScale } from '../foreign-scale.ts';
+import { installationOwner, ownedFromOutside } from '../installation-owner.ts';
 import { keepAuthority } from './authority.ts';
 import {
   certificateStates,
@@ -269,28 +270,6 @@ function childSource(resource: ResourceRef, namespace: string) {
   // The RoleBinding is in the namespace of the Role that it binds.
   const where = resource.kind === 'RoleBinding' ? 'kube-system' : namespace;
   return { resource, labelSelector: childSelector, ...(resource.namespaced ? { namespace: where } : {}) };
-}
-
-/**
- * The object that represents the operator's installation: its ClusterRole, which every way of installing creates and
- * every way of uninstalling removes. The namespace cannot be the owner: it is not deleted while an API registration
- * points into it, and the registration would in turn wait for the namespace.
- */
-async function installationOwner({ client, signal }: ReconcileContext): Promise<OwnerReference | undefined> {
-  const { clusterRoles } = coreResources;
-  const found = await getIfExists(client, clusterRoles, { name: names.controller }, { signal, metadataOnly: true });
-  if (!found?.metadata.uid || found.metadata.deletionTimestamp) return undefined;
-  const { apiVersion, kind } = clusterRoles;
-  return { apiVersion, kind, name: names.controller, uid: found.metadata.uid };
-}
-
-/**
- * Gives an owner to an object outside the operator's namespace: it outlives the namespace, and the garbage collector
- * removes it with its owner.
- */
-function ownedFromOutside(child: KubeObject, namespace: string, owner: OwnerReference | undefined): KubeObject {
-  if (!owner || child.metadata.namespace === namespace) return child;
-  return { ...child, metadata: { ...child.metadata, ownerReferences: [owner] } };
 }
 
 const { PodMonitor, ServiceMonitor } = renderedKinds;
