@@ -3,21 +3,29 @@ import { volumes } from './agent/volumes.ts';
 import type { PlatformInput } from './input.ts';
 import { names, selectorLabels } from './names.ts';
 import { objectOf } from './objects.ts';
-import { restrictedContainer } from './pod-security.ts';
+import { podMetadata, pullSecrets, restrictedContainer } from './pod-security.ts';
+
+/** Where agents keep their data on the nodes, and what it takes to run a pod there. */
+export type AgentStores = Pick<
+  PlatformInput,
+  'namespace' | 'svcImage' | 'imagePullPolicy' | 'imagePullSecrets' | 'agentDataHostPath'
+>;
 
 /**
  * A DaemonSet that empties the agents' folder on every node and then waits to be deleted: its pods are ready once the
  * data of their node is gone. Undefined when agents keep no data on nodes.
+ *
+ * `waiting`: it has no pods yet, and only records what the removal needs while agents still run.
  */
-export function renderDataRemoval(
-  input: Pick<PlatformInput, 'namespace' | 'svcImage' | 'imagePullPolicy' | 'agentDataHostPath'>,
-): KubeObject | undefined {
+export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'running'): KubeObject | undefined {
   if (input.agentDataHostPath === '') return undefined;
   const labels = { ...selectorLabels('agent'), 'app.kubernetes.io/component': names.dataRemoval };
   const args = ['agent', 'remove-data', `--data-dir=${volumes.data.path}`];
   const container = {
     image: input.svcImage,
     ...(input.imagePullPolicy === undefined ? {} : { imagePullPolicy: input.imagePullPolicy }),
+    // As those of the agents' own init container: a ResourceQuota refuses pods that lack what it counts.
+    resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
     // The files belong to the agent; root without these two rights could not remove them.
     securityContext: {
       ...restrictedContainer,
@@ -35,11 +43,16 @@ export function renderDataRemoval(
       spec: {
         selector: { matchLabels: labels },
         template: {
-          metadata: { labels },
+          metadata: podMetadata(labels),
           spec: {
             automountServiceAccountToken: false,
             enableServiceLinks: false,
-            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            ...pullSecrets(input.imagePullSecrets),
+            // No node has the second label.
+            nodeSelector: {
+              'kubernetes.io/os': 'linux',
+              ...(state === 'waiting' ? { 'svc.dev/data-removal': 'waiting' } : {}),
+            },
             tolerations: [{ operator: 'Exists' }],
             terminationGracePeriodSeconds: 5,
             initContainers: [{ name: 'remove', args, ...container }],

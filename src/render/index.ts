@@ -35,5 +35,6 @@ export { renderController } from './controller.ts';
 export { renderInstallation } from './installation.ts';
 export type { InstallationInput, MinterInstallation } from './installation.ts';
 export { renderDataRemoval } from './data-removal.ts';
+export type { AgentStores } from './data-removal.ts';
 export { admissionPaths, conversionPath, renderAdmission, renderConversion } from './admission.ts';
 export type { AdmissionMode } from './admission.ts';

@@ -4,8 +4,9 @@ import { sleep } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { coreResources, getIfExists, isNotFound, listAll } from '../../kube/index.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';
-import { names, renderDataRemoval, renderedKinds } from '../../render/index.ts';
+import { names, renderDataRemoval, renderedKinds, type AgentStores } from '../../render/index.ts';
 import { customMetricsApiServices, externalMetricsApiServices, selectorText } from '../../render/index.ts';
+import { findAgentStores } from './agent-stores.ts';
 import type { InstallerDeps } from './installer.ts';
 import { foreignObjects, isOurs, unlabelled } from './namespaces.ts';
 import { rolloutState } from './rollout.ts';
@@ -33,16 +34,24 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
  * Guarantees: an object that is already gone is not an error, so a call can be repeated; objects without our labels or
  * names are not touched, and their namespace stays; the call ends only when custom resources, pods, data, the namespace
  * that an installation made and CRDs are gone.
- * Errors: ERR_TIMEOUT that names the remaining objects; those of the API server.
+ * Errors: ERR_TIMEOUT that names the remaining objects; ERR_API_NOT_FOUND, after all else is removed, when data is to go
+ * and nothing tells where it is; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
   const run = new Uninstall(options, deps);
   if (!options.keepCrds) await run.customResources();
+  const stores = options.deleteData ? await run.stores() : undefined;
   await run.operator();
-  if (options.deleteData) await run.data();
+  if (stores) await run.data(stores);
   await run.outside();
   await run.namespaced();
   if (!options.keepCrds) await run.definitions();
+  if (options.deleteData && !stores)
+    throw new OperatorError(
+      'ERR_API_NOT_FOUND',
+      'data may be left on the nodes: without agents and operator nothing tells in which folder. If it was not ' +
+        'removed before, install again with the same --agent-data-host-path, then uninstall with --delete-data',
+    );
 }
 
 class Uninstall {
@@ -71,20 +80,28 @@ class Uninstall {
     await this.#untilStopped('controller');
   }
 
-  /** Empties the stores by a temporary DaemonSet, after the agents have released them. */
-  async data(): Promise<void> {
+  /**
+   * Finds the agents' stores, and keeps what it found in the cluster, as a removal that has no pods yet: whoever knew is
+   * gone when a call that was interrupted is repeated.
+   */
+  async stores(): Promise<AgentStores | undefined> {
+    const stores = await findAgentStores(this.#options.namespace, this.#deps);
+    const removal = stores && renderDataRemoval(stores, 'waiting');
+    if (removal && !this.#options.dryRun) await this.#applyRemoval(removal);
+    return stores;
+  }
+
+  /** Empties the stores by a temporary DaemonSet, after the agents have released them. It goes with all that is left. */
+  async data(stores: AgentStores): Promise<void> {
     const { namespace, progress, dryRun } = this.#options;
     const { client, clock, signal } = this.#deps;
-    const agents = { namespace, name: names.agent };
-    const live = await getIfExists<KubeObject>(client, coreResources.daemonSets, agents, { signal });
-    const input = live && dataOf(live);
-    const removal = input && renderDataRemoval({ namespace, ...input });
-    await this.#remove(coreResources.daemonSets, agents);
+    const removal = renderDataRemoval(stores, 'running');
+    await this.#remove(coreResources.daemonSets, { namespace, name: names.agent });
     await this.#untilStopped('agent');
     if (!removal) return progress('agents kept no data on the nodes');
-    progress(`data in ${input.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
+    progress(`data in ${stores.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
     if (dryRun) return;
-    await client.apply(coreResources.daemonSets, removal, { fieldManager: 'svc-uninstall', force: true, signal });
+    await this.#applyRemoval(removal);
     for (let shown = ''; ; await sleep(clock, 500, signal)) {
       const now = await client.get<KubeObject>(coreResources.daemonSets, keyOf(removal), { signal });
       const { done, text } = rolloutState(now);
@@ -93,7 +110,11 @@ class Uninstall {
       if (done) break;
       this.#inTime(`data on the nodes (${text})`);
     }
-    await this.#remove(coreResources.daemonSets, keyOf(removal));
+  }
+
+  async #applyRemoval(removal: KubeObject): Promise<void> {
+    const { client, signal } = this.#deps;
+    await client.apply(coreResources.daemonSets, removal, { fieldManager: 'svc-uninstall', force: true, signal });
   }
 
   /** All our objects outside the namespace. Registrations first: they block the deletion of namespaces. */
@@ -205,23 +226,6 @@ class Uninstall {
     if (this.#deps.clock.monotonic() > this.#deadline)
       throw new OperatorError('ERR_TIMEOUT', `still there after ${this.#options.timeoutMs / 1000} s: ${what}`);
   }
-}
-
-/** Image, pull policy and data folder of the running agents: the installation may have set its own. Pure. */
-export function dataOf(
-  agents: KubeObject,
-): { svcImage: string; agentDataHostPath: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' } | undefined {
-  const pod = (agents['spec'] as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
-  const container = pod?.containers?.find((c) => c.name === 'agent');
-  const path = pod?.volumes?.find((v) => v.name === 'data')?.hostPath?.path;
-  if (!container || path === undefined) return undefined;
-  const { image, imagePullPolicy } = container;
-  return { svcImage: image, agentDataHostPath: path, ...(imagePullPolicy ? { imagePullPolicy } : {}) };
-}
-
-interface PodSpec {
-  containers?: { name: string; image: string; imagePullPolicy?: 'Always' | 'IfNotPresent' | 'Never' }[];
-  volumes?: { name: string; hostPath?: { path: string } }[];
 }
 
 function leadsTo(apiService: KubeObject, namespace: string): boolean {

@@ -1,0 +1,54 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { coreResources, getIfExists } from '../../kube/index.ts';
+import { names, type AgentStores } from '../../render/index.ts';
+import type { InstallerDeps } from './installer.ts';
+
+type PullPolicy = NonNullable<AgentStores['imagePullPolicy']>;
+
+interface PodSpec {
+  imagePullSecrets?: { name: string }[];
+  containers?: { name: string; image: string; imagePullPolicy?: PullPolicy; args?: string[] }[];
+  volumes?: { name: string; hostPath?: { path: string } }[];
+}
+
+/** The workloads that know the stores, and the container that has our image; the first that exists counts. */
+const witnesses = [
+  [coreResources.daemonSets, names.agent, 'agent'],
+  // Left by a removal of data that was interrupted.
+  [coreResources.daemonSets, names.dataRemoval, 'done'],
+  [coreResources.deployments, names.controller, 'controller'],
+] as const;
+
+/**
+ * Where the agents of an installation keep their data: the installation may have set its own image and folder.
+ * Shape: `agentDataHostPath` is empty when they keep none on the nodes. Undefined when nothing is left that knows.
+ * Errors: those of the API server.
+ */
+export async function findAgentStores(
+  namespace: string,
+  { client, signal }: Pick<InstallerDeps, 'client' | 'signal'>,
+): Promise<AgentStores | undefined> {
+  for (const [resource, name, container] of witnesses) {
+    const found = await getIfExists<KubeObject>(client, resource, { namespace, name }, { signal });
+    const stores = found && storesOf(found, container);
+    if (stores) return { namespace, ...stores };
+  }
+  return undefined;
+}
+
+const folderFlag = '--agent-data-host-path=';
+
+function storesOf(workload: KubeObject, name: string): Omit<AgentStores, 'namespace'> | undefined {
+  const pod = (workload['spec'] as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
+  const container = pod?.containers?.find((c) => c.name === name);
+  if (!container) return undefined;
+  const { image, imagePullPolicy, args = [] } = container;
+  const flag = args.find((arg) => arg.startsWith(folderFlag))?.slice(folderFlag.length);
+  const volume = pod?.volumes?.find((v) => v.name === 'data')?.hostPath?.path;
+  return {
+    svcImage: image,
+    agentDataHostPath: volume ?? flag ?? '',
+    ...(imagePullPolicy ? { imagePullPolicy } : {}),
+    imagePullSecrets: (pod?.imagePullSecrets ?? []).map((secret) => secret.name),
+  };
+}
