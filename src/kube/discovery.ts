@@ -40,6 +40,12 @@ export async function discover(
   return resourceRef({ group, version, kind: found.kind, plural, namespaced: found.namespaced });
 }
 
+/** The minor version of Kubernetes that the API server runs, such as 34 of 1.34. Errors: those of the request. */
+export async function kubernetesMinor(client: KubeClient, options?: RequestOptions): Promise<number> {
+  // Some providers add a plus sign.
+  return Number.parseInt(((await client.getPath('/version', options)) as { minor: string }).minor, 10);
+}
+
 /**
  * Every resource whose objects are in namespaces and can be listed, once, in the version that its group prefers.
  * Errors: those of the API server, also when only one aggregated API does not answer.

@@ -14,4 +14,4 @@ export { coreResources } from '../api/core-resources.ts';
 export { describe, resourcePath } from './paths.ts';
 export { getIfExists, listAll } from './reads.ts';
 export { ApiReviews, reviewTokenFor } from './reviews.ts';
-export { discover, namespacedResources } from './discovery.ts';
+export { discover, kubernetesMinor, namespacedResources } from './discovery.ts';

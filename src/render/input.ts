@@ -60,6 +60,8 @@ interface CommonInput {
 export interface PlatformInput extends CommonInput {
   /** Whether policies may add further keys to the instrument's file. Default: no. */
   allowExtraConfig?: boolean;
+  /** Minor version of Kubernetes, such as 29 of 1.29; undefined stands for the newest. */
+  kubernetesMinor?: number | undefined;
   /** True when flows are captured: the instrument then needs the host's network, and NET_ADMIN for traffic control. */
   hostNetwork: boolean;
   /** Agent pods that may be replaced at a time, a number or a percentage. */

@@ -29,6 +29,7 @@ async function begin(
   objects: [ResourceRef, KubeObject][] = [],
   options: PlatformOptions = {},
   served: readonly ResourceRef[] = [],
+  minor?: number,
 ): Promise<void> {
   lines.length = 0;
   harness = await runController(
@@ -36,7 +37,10 @@ async function begin(
     objects.map(([, object]) => object),
     noFaults,
     {
-      server: { resources: [clusterTrafficPolicies, priorityClasses, ...served] },
+      server: {
+        resources: [clusterTrafficPolicies, priorityClasses, ...served],
+        ...(minor === undefined ? {} : { minor }),
+      },
       logger: createLogger({ write: (line) => void lines.push(JSON.parse(line) as never) }),
     },
   );
@@ -95,6 +99,32 @@ test('writes nothing in a cluster that matches the rendered objects', async () =
   );
   await harness.idle();
   expect(writes()).toBe(before);
+});
+
+test.each([
+  [
+    '1.29, which lacks the field and would refuse the DaemonSet, an annotation',
+    29,
+    { annotation: 'unconfined', field: undefined },
+  ],
+  ['1.30, the field', 30, { annotation: undefined, field: { type: 'Unconfined' } }],
+])('the instrument runs without an AppArmor profile: on Kubernetes %s says so', async (_how, minor, wanted) => {
+  await begin([], {}, [], minor);
+  const { template } = harness.server.storage.get(coreResources.daemonSets, namespace, names.agent)['spec'] as {
+    template: {
+      metadata: { annotations: Record<string, string> };
+      spec: { containers: { name: string; securityContext: { appArmorProfile?: object } }[] };
+    };
+  };
+  const annotation = template.metadata.annotations['container.apparmor.security.beta.kubernetes.io/instrument'];
+  const { securityContext } = template.spec.containers.find(({ name }) => name === 'instrument')!;
+  expect({ annotation, field: securityContext.appArmorProfile }).toEqual(wanted);
+  harness.server.storage.remove(coreResources.services, namespace, names.agent);
+  await harness.passUntil(
+    () => harness.server.storage.find(coreResources.services, namespace, names.agent),
+    'another reconcile',
+  );
+  expect(harness.server.requests.filter(({ path }) => path === '/version')).toHaveLength(1);
 });
 
 test.each<[string, () => void, () => unknown]>([

@@ -3,7 +3,7 @@ import { throwAll } from '../../base/errors.ts';
 import { hasSharedCertificate } from '../../api/agents/agent-certificate.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
-import { coreResources, isMethodNotAllowed, isNotFound } from '../../kube/index.ts';
+import { coreResources, isMethodNotAllowed, isNotFound, kubernetesMinor } from '../../kube/index.ts';
 import { caBundle, type CaTiming } from '../../net/ca-rotation.ts';
 import {
   changed,
@@ -144,8 +144,11 @@ export function setupPlatform(
     },
   );
 
+  /** Learned once, by the first reconcile that can. */
+  let minor: number | undefined;
+
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
-    const { clock, logger, signal } = context;
+    const { client, clock, logger, signal } = context;
     const failures: unknown[] = [];
     const tried = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
       try {
@@ -156,12 +159,14 @@ export function setupPlatform(
         return undefined;
       }
     };
+    minor ??= await tried(() => kubernetesMinor(client, { signal }));
     const certificates = await tried(() => keepCertificates(context));
     const plan = planMetricsApi(customMetricsApi, customMetrics, namespace, apiServices.list(), queryServer());
     const external = planMetricsApi(externalMetricsApi, externalMetrics, namespace, apiServices.list(), queryServer());
     const monitors = servedMonitors(crds);
     const rendered = renderPlatform({
       ...base,
+      kubernetesMinor: minor,
       ...fromPolicies(base, policies.list()),
       ...(certificates ? { caBundle: certificates.bundle } : {}),
       ...(plan.serve ? { customMetrics: { register: plan.register } } : {}),

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { agentContainer, agentPorts, initConfigContainer } from './containers.ts';
-import { instrumentContainer } from './instrument.ts';
+import { instrumentAnnotations, instrumentContainer } from './instrument.ts';
 import { agentVolumes } from './volumes.ts';
 import type { PlatformInput } from '../input.ts';
 import { names, selectorLabels } from '../names.ts';
@@ -20,7 +20,10 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
       selector: { matchLabels: labels },
       updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.agentMaxUnavailable } },
       template: {
-        metadata: podMetadata(labels, { 'kubectl.kubernetes.io/default-container': 'agent' }),
+        metadata: podMetadata(labels, {
+          'kubectl.kubernetes.io/default-container': 'agent',
+          ...instrumentAnnotations(input),
+        }),
         spec: {
           serviceAccountName: names.agent,
           automountServiceAccountToken: true,

@@ -83,7 +83,17 @@ export function instrumentContainer(input: PlatformInput, pullPolicy: object) {
   };
 }
 
-function securityContext({ instrumentPrivileges = 'capabilities', hostNetwork }: PlatformInput) {
+/** Kubernetes before 1.30 does not have the field `appArmorProfile`, and refuses an object that sets it. */
+const hasAppArmorField = ({ kubernetesMinor = Infinity }: PlatformInput): boolean => kubernetesMinor >= 30;
+
+/** The pod's annotations that stand for fields of the instrument's container, where the server lacks these. */
+export function instrumentAnnotations(input: PlatformInput): Record<string, string> {
+  if (hasAppArmorField(input) || input.instrumentPrivileges === 'privileged') return {};
+  return { 'container.apparmor.security.beta.kubernetes.io/instrument': 'unconfined' };
+}
+
+function securityContext(input: PlatformInput) {
+  const { instrumentPrivileges = 'capabilities', hostNetwork } = input;
   // Privileged implies all capabilities and no profile: the API server refuses contradicting settings.
   if (instrumentPrivileges === 'privileged') return { privileged: true, readOnlyRootFilesystem: true, runAsUser: 0 };
   const add = [
@@ -93,7 +103,7 @@ function securityContext({ instrumentPrivileges = 'capabilities', hostNetwork }:
   ];
   return {
     allowPrivilegeEscalation: false,
-    appArmorProfile: { type: 'Unconfined' },
+    ...(hasAppArmorField(input) ? { appArmorProfile: { type: 'Unconfined' } } : {}),
     capabilities: { add: add.sort(), drop: ['ALL'] },
     readOnlyRootFilesystem: true,
     runAsUser: 0,

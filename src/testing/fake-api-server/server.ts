@@ -29,6 +29,8 @@ export interface FakeApiServerOptions {
   expiry?: 'frame' | 'http';
   /** The only bearer token that is accepted. Default: no token is required. */
   token?: string;
+  /** Minor version of Kubernetes that `/version` names. Default 34. */
+  minor?: number;
   /** Wall time for creation timestamps. Default the system's. */
   now?: () => number;
 }
@@ -54,6 +56,7 @@ export class FakeApiServer {
   /** When false, a streamed list has no end, as from a watch cache that does not catch up. */
   endsInitialEvents = true;
   #server: Server | undefined;
+  readonly #minor: number;
   readonly #resources: Map<string, ResourceRef>;
   readonly #sockets = new Set<Socket>();
   #port = 0;
@@ -63,6 +66,7 @@ export class FakeApiServer {
     this.storage = new Storage(options.now ?? Date.now);
     this.token = options.token;
     this.expiry = options.expiry ?? 'frame';
+    this.#minor = options.minor ?? 34;
     this.streamingList = options.streamingList ?? true;
     const all = [...Object.values(coreResources), ...(options.resources ?? [])];
     this.#resources = new Map(all.map((r) => [`${r.apiVersion}/${r.plural}`, r]));
@@ -222,9 +226,11 @@ export class FakeApiServer {
     return { seen, resource: this.#resources.get(`${apiVersion}/${plural}`) };
   }
 
-  /** The list of groups, or the resource list of one group and version. */
+  /** The version of the server, the list of groups, or the resource list of one group and version. */
   #discovery(path: string): unknown {
     const all = [...this.#resources.values()];
+    // As some providers do, with a plus sign for their own changes.
+    if (path === '/version') return { major: '1', minor: `${this.#minor}+`, gitVersion: `v1.${this.#minor}.0-fake` };
     if (path === '/apis') {
       const groups = Map.groupBy(
         all.filter(({ group }) => group !== ''),
