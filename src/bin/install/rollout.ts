@@ -15,30 +15,61 @@ export function rolloutState(workload: KubeObject | undefined): { done: boolean;
   return { done, text: `${Math.min(updated, available)}/${wanted} ${unit}` };
 }
 
-/** The workloads of a running installation, in the order in which they start. */
-const parts: readonly [ResourceRef, string][] = [
-  [coreResources.deployments, names.controller],
-  [coreResources.daemonSets, names.agent],
-  [coreResources.deployments, names.query],
-];
+/** What a step of the wait looks at, whether it is complete, and its progress. */
+interface Step {
+  title: string;
+  look: () => Promise<{ done: boolean; text: string }>;
+}
 
 /**
  * Waits until operator, agents and query servers are rolled out, one after another, and reports each step once.
- * Errors: ERR_TIMEOUT that names the first workload that is not ready, and its progress.
+ *
+ * Flow: the operator's pods → a pod of the new version leads → it has given agents and query servers their new images →
+ * their pods. Before the new version leads, those of the old one look complete.
+ * Caveats: a new setting that changes no image may not have reached agents and query servers when the wait ends.
+ * Errors: ERR_TIMEOUT that names the first step that is not complete, and its progress.
  */
 export async function untilRolledOut(
   namespace: string,
   timeoutMs: number,
-  { client, clock, signal }: InstallerDeps,
+  deps: InstallerDeps,
   progress: (line: string) => void,
 ): Promise<void> {
+  const { client, clock, signal } = deps;
   const deadline = clock.monotonic() + timeoutMs;
-  for (const [resource, name] of parts) {
-    const title = `${resource.kind.toLowerCase()}/${name}`;
+  const read = (resource: ResourceRef, name: string): Promise<KubeObject | undefined> =>
+    getIfExists<KubeObject>(client, resource, { namespace, name }, { signal });
+  const { deployments, daemonSets, leases, pods } = coreResources;
+  let operator: KubeObject | undefined;
+  const part = (resource: ResourceRef, name: string): Step => ({
+    title: `${resource.kind.toLowerCase()}/${name}`,
+    look: async () => {
+      const workload = await read(resource, name);
+      const old = workload ? oldImages(workload, operator) : [];
+      return old.length > 0 ? { done: false, text: `still of ${old.join(' and ')}` } : rolloutState(workload);
+    },
+  });
+  const steps: Step[] = [
+    {
+      title: `deployment/${names.controller}`,
+      look: async () => rolloutState((operator = await read(deployments, names.controller))),
+    },
+    {
+      title: `lease/${names.controller}`,
+      look: async () => {
+        const holder = holderOf(await read(leases, names.controller));
+        const pod = holder === '' ? undefined : await read(pods, holder);
+        // The Deployment is rolled out, so a pod of an older version is gone or ends.
+        const done = pod !== undefined && pod.metadata.deletionTimestamp === undefined;
+        return { done, text: done ? `held by ${holder}` : 'not yet held by a pod of this version' };
+      },
+    },
+    part(daemonSets, names.agent),
+    part(deployments, names.query),
+  ];
+  for (const { title, look } of steps) {
     for (let shown = ''; ;) {
-      const { done, text } = rolloutState(
-        await getIfExists<KubeObject>(client, resource, { namespace, name }, { signal }),
-      );
+      const { done, text } = await look();
       if (text !== shown) progress(`${title}: ${text}`);
       shown = text;
       if (done) break;
@@ -47,4 +78,34 @@ export async function untilRolledOut(
       await sleep(clock, 500, signal);
     }
   }
+}
+
+/** The pod that holds a Lease of the operator; empty for none. */
+function holderOf(lease: KubeObject | undefined): string {
+  const { holderIdentity } = (lease?.['spec'] ?? {}) as { holderIdentity?: string | null };
+  // The identity is the pod's name and a random part.
+  return (holderIdentity ?? '').split('_')[0]!;
+}
+
+/** The flag of the operator that names the image of a container of agents or query servers. */
+const imageFlags: Readonly<Record<string, string>> = {
+  agent: '--svc-image=',
+  instrument: '--instrument-image=',
+  query: '--svc-image=',
+};
+
+/** The images in a workload's template that are not those of the operator's flags. Pure. */
+function oldImages(workload: KubeObject, operator: KubeObject | undefined): string[] {
+  const args = containersOf(operator).find(({ name }) => name === 'controller')?.args ?? [];
+  const old = containersOf(workload).flatMap(({ name, image }) => {
+    const flag = imageFlags[name];
+    const given = flag === undefined ? undefined : args.find((arg) => arg.startsWith(flag));
+    return given === undefined || given === `${flag}${image}` ? [] : [image];
+  });
+  return old;
+}
+
+function containersOf(workload: KubeObject | undefined): { name: string; image: string; args?: string[] }[] {
+  const spec = workload?.['spec'] as { template?: { spec?: { containers?: [] } } } | undefined;
+  return spec?.template?.spec?.containers ?? [];
 }

@@ -1,0 +1,136 @@
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
+import { coreResources } from '../../kube/index.ts';
+import { controllerDefaults, names, platformDefaults, renderController, renderPlatform } from '../../render/index.ts';
+import { anObject, FakeApiServer, FakeClock, until } from '../../testing/index.ts';
+import { untilRolledOut } from './rollout.ts';
+
+/** `svc install --wait` ends when the new version runs, also where an old one ran before. */
+
+const namespace = 'svc-system';
+const { daemonSets, deployments, leases, pods } = coreResources;
+const older = { namespace, svcImage: 'svc:1', instrumentImage: 'instrument:v0.9.0' };
+const newer = { namespace, svcImage: 'svc:2', instrumentImage: 'instrument:v0.10.0' };
+
+let server: FakeApiServer;
+let clock: FakeClock;
+let said: string[];
+let ended: boolean;
+let waiting: Promise<void>;
+
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  clock = new FakeClock();
+  said = [];
+  ended = false;
+});
+afterEach(() => server.stop());
+
+/** Stores a workload, all of whose pods run. */
+function rolledOut(resource: ResourceRef, objects: readonly KubeObject[], name: string): void {
+  const { metadata } = server.put(
+    resource,
+    objects.find((o) => o.kind === resource.kind && o.metadata.name === name)!,
+  );
+  const pods = { replicas: 2, updatedReplicas: 2, availableReplicas: 2 };
+  const nodes = { desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberAvailable: 3 };
+  const counts = resource.kind === 'DaemonSet' ? nodes : pods;
+  server.putStatus(resource, namespace, name, { observedGeneration: metadata.generation, ...counts });
+}
+const operator = (images: typeof older): void =>
+  rolledOut(deployments, renderController({ ...controllerDefaults, ...images }), names.controller);
+const agents = (images: typeof older): void =>
+  rolledOut(daemonSets, renderPlatform({ ...platformDefaults, ...images }), names.agent);
+const query = (images: typeof older): void =>
+  rolledOut(deployments, renderPlatform({ ...platformDefaults, ...images }), names.query);
+
+function heldBy(holder: string): void {
+  const metadata = { namespace, name: names.controller };
+  const spec = { holderIdentity: holder === '' ? '' : `${holder}_0b9c` };
+  server.put(leases, anObject({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec }));
+}
+const running = (name: string): KubeObject =>
+  server.put(pods, anObject({ kind: 'Pod', metadata: { namespace, name, finalizers: ['example.dev/ends-later'] } }));
+
+/** Starts to wait for at most a minute, and goes on until the line was said. */
+function start(): void {
+  const client = server.client();
+  waiting = untilRolledOut(namespace, 60_000, { client, clock, signal: new AbortController().signal }, (line) =>
+    said.push(line),
+  ).finally(() => {
+    ended = true;
+    return client.close();
+  });
+  waiting.catch(() => {});
+}
+async function untilSaid(line: string): Promise<void> {
+  for (;;) {
+    await until('a pause or the end', () => ended || clock.pending > 0);
+    if (ended || said.includes(line)) break;
+    await clock.advance(500);
+  }
+  expect(said).toContain(line);
+}
+async function untilEnded(): Promise<void> {
+  for (;;) {
+    await until('a pause or the end', () => ended || clock.pending > 0);
+    if (ended) return waiting;
+    await clock.advance(500);
+  }
+}
+
+test('after an upgrade, agents and query servers count once the new operator has changed them', async () => {
+  operator(newer);
+  agents(older);
+  query(older);
+  running('old-pod');
+  heldBy('old-pod');
+  server.storage.remove(pods, namespace, 'old-pod');
+  start();
+  await untilSaid('lease/svc-controller: not yet held by a pod of this version');
+  heldBy('');
+  running('new-pod');
+  heldBy('new-pod');
+  await untilSaid('daemonset/svc-agent: still of instrument:v0.9.0 and svc:1');
+  agents({ ...newer, instrumentImage: older.instrumentImage });
+  await untilSaid('daemonset/svc-agent: still of instrument:v0.9.0');
+  agents(newer);
+  await untilSaid('deployment/svc-query: still of svc:1');
+  expect(ended).toBe(false);
+  query(newer);
+  await untilEnded();
+  expect(said).toEqual([
+    'deployment/svc-controller: 2/2 replicas',
+    'lease/svc-controller: not yet held by a pod of this version',
+    'lease/svc-controller: held by new-pod',
+    'daemonset/svc-agent: still of instrument:v0.9.0 and svc:1',
+    'daemonset/svc-agent: still of instrument:v0.9.0',
+    'daemonset/svc-agent: 3/3 nodes',
+    'deployment/svc-query: still of svc:1',
+    'deployment/svc-query: 2/2 replicas',
+  ]);
+});
+
+test('a new installation is waited for part by part', async () => {
+  start();
+  await untilSaid('deployment/svc-controller: not there yet');
+  operator(newer);
+  await untilSaid('lease/svc-controller: not yet held by a pod of this version');
+  running('new-pod');
+  heldBy('new-pod');
+  await untilSaid('daemonset/svc-agent: not there yet');
+  agents(newer);
+  query(newer);
+  await untilEnded();
+  expect(said.at(-1)).toBe('deployment/svc-query: 2/2 replicas');
+});
+
+test('the error names the part that is late, and why', async () => {
+  operator(newer);
+  running('new-pod');
+  heldBy('new-pod');
+  agents(older);
+  start();
+  await expect(untilEnded()).rejects.toThrow(
+    'daemonset/svc-agent is not ready after 60 s: still of instrument:v0.9.0 and svc:1',
+  );
+});
