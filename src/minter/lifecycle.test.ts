@@ -218,6 +218,13 @@ test('a development key from a file signs, if it is allowed', async () => {
   expect(minter!.output()).toContain('for development only');
 });
 
+test('a caller over IPv4 has its IPv4 address in the audit line of a minter that listens on IPv6', async () => {
+  await start({ BIND_ADDRESS: '::' });
+  await untilReady(minter!);
+  await askToken(minter!, token());
+  expect(minter!.audit).toMatchObject([{ client_ip: '127.0.0.1' }]);
+});
+
 test('an allowed mint writes one audit line with everything but the token, and is counted', async () => {
   await start();
   await untilReady(minter!);

@@ -99,14 +99,6 @@ export function peerName(req: IncomingMessage): string | undefined {
   return name;
 }
 
-/**
- * True for a connection from 127.0.0.1 or ::1. False for the rest of 127.0.0.0/8: a mesh's proxy forwards connections
- * of other pods from there (Istio: 127.0.0.6).
- */
-export function isLoopback(address: string | undefined): boolean {
-  return address === '127.0.0.1' || address === '::ffff:127.0.0.1' || address === '::1';
-}
-
 function refuse(req: IncomingMessage, res: ServerResponse): void {
   const body = JSON.stringify({
     code: 'forbidden',

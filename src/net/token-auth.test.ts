@@ -118,6 +118,13 @@ test('reviews of made-up tokens from one address are limited; known tokens and o
   expect(await auth.decide(request('Bearer good-too', '10.9.9.9'), 'get', '/metrics')).toMatchObject({ allowed: true });
 });
 
+test('reviews of one peer count together, whether it is shown as IPv4 or as IPv4 inside IPv6', async () => {
+  const { auth, review } = subject();
+  const addresses = ['1.2.3.4', '::ffff:1.2.3.4'];
+  for (let i = 0; i < 200; i++) await auth.decide(request(`Bearer bad${i}`, addresses[i % 2]), 'get', '/metrics');
+  expect(review.calls).toHaveLength(120);
+});
+
 test('reviews of made-up tokens from many addresses are limited', async () => {
   const { auth, review } = subject();
   for (let i = 0; i < 2_000; i++) await auth.decide(request(`Bearer bad${i}`, `10.0.${i >> 8}.${i & 255}`), 'get', '/');

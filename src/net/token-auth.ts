@@ -7,7 +7,7 @@ import type { Logger } from '../base/logger.ts';
 import { RateLimiter } from '../base/rate-limit.ts';
 import { RecentAnswers } from '../base/recent-answers.ts';
 import { within } from '../base/time-limit.ts';
-import { isLoopback } from './https-server.ts';
+import { isLoopback, peerAddress } from './http/index.ts';
 import { ReviewLimit } from './review-limit.ts';
 
 /** The two reviews of the Kubernetes API that decide about a bearer token. */
@@ -53,11 +53,11 @@ export class TokenAuth {
   }
 
   async decide(req: IncomingMessage, verb: string, path: string): Promise<Decision> {
-    if (this.#options.loopbackExempt && isLoopback(req.socket.remoteAddress)) return { allowed: true };
+    if (this.#options.loopbackExempt && isLoopback(req.socket)) return { allowed: true };
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return { allowed: false, status: 401, message: 'a bearer token is required' };
     const key = `${sha256Hex(token)} ${verb} ${path}`;
-    const waitSeconds = this.#decisions.has(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
+    const waitSeconds = this.#decisions.has(key) ? null : this.#limit.take(peerAddress(req.socket), token);
     if (waitSeconds !== null) {
       return { allowed: false, status: 429, message: `too many tokens are shown; try again in ${waitSeconds} s` };
     }

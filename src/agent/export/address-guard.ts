@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { OperatorError } from '../../base/errors.ts';
+import { plainAddress } from '../../base/text/plain-address.ts';
 import { hostMatches } from '../../capture/index.ts';
 
 /**
@@ -39,7 +40,7 @@ export interface GuardRule {
 
 /** Null when a connection to that address is allowed, else the reason why not. */
 export function addressFault(rule: GuardRule, address: string): string | null {
-  const plain = address.toLowerCase().startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  const plain = plainAddress(address);
   if (!special.check(plain, isIP(plain) === 6 ? 'ipv6' : 'ipv4')) return null;
   const listed = rule.allow ? rule.allow.some((glob) => hostMatches(glob, plain)) : rule.host === plain;
   return listed ? null : `${rule.host} resolves to ${plain}, a loopback, link-local or metadata address`;

@@ -61,6 +61,7 @@ export function createStreamGrpc(options: StreamOptions): StreamGrpc {
   const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
   return {
     accept: (socket, allowed) => {
+      // As `getPeer` writes it: on a listener on `::`, a peer over IPv4 is `::ffff:10.0.0.1:4711`.
       const peer = `${socket.remoteAddress}:${socket.remotePort}`;
       if (allowed) denied.delete(peer);
       else denied.add(peer);

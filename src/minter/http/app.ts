@@ -6,7 +6,7 @@ import type { Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { sourceStack } from '../../base/source-stack.ts';
-import { isUndecodable } from '../../net/http/index.ts';
+import { isUndecodable, peerAddress } from '../../net/http/index.ts';
 import { auditLine } from '../audit.ts';
 import type { Readiness } from '../readiness.ts';
 import { Refusal } from '../refusal.ts';
@@ -82,7 +82,7 @@ function begin(deps: AppDeps, req: Request, res: Response, next: NextFunction): 
 }
 
 async function answerToken(deps: AppDeps, req: Request, res: Response): Promise<void> {
-  const audit: AuditFields = { client_ip: req.socket.remoteAddress };
+  const audit: AuditFields = { client_ip: peerAddress(req.socket) };
   const incoming = req.headers['x-request-id'];
   if (typeof incoming === 'string' && /^[A-Za-z0-9._-]{1,64}$/.test(incoming)) audit.caller_request_id = incoming;
   const spans = deps.beginTrace?.() ?? noTokenTrace;

@@ -10,6 +10,7 @@ import { originForm } from '../../base/request-target.ts';
 import { Http2Sessions } from './http2-sessions.ts';
 import { defaultLimits, type HttpLimits } from './limits.ts';
 import type { HttpServerMetrics } from './metrics.ts';
+import { peerAddress } from './peer-address.ts';
 import { Places, type Place } from './places.ts';
 import {
   plainForm,
@@ -120,7 +121,7 @@ export class Door {
   enter(socket: Socket): boolean {
     const peer = peerOf(socket);
     const connection: Connection = {
-      address: socket.remoteAddress ?? '',
+      address: peerAddress(socket) ?? '',
       busy: 0,
       inFlight: new Set(),
       closed: false,

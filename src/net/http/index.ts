@@ -8,4 +8,5 @@ export type { DoorOptions, HttpHandler } from './door.ts';
 export { probeLimits, type HttpLimits } from './limits.ts';
 export { httpServerMetrics } from './metrics.ts';
 export { goneSignal, sendPart, writePart } from './outgoing.ts';
+export { isLoopback, peerAddress } from './peer-address.ts';
 export { codeForm, type RefusalForm } from './refusal.ts';

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { OperatorError } from '../../base/errors.ts';
 import { Share, type SharedLimit } from '../../base/share.ts';
 import { jsonSize } from '../../base/text/json-size.ts';
+import { peerAddress } from '../http/index.ts';
 
 /** A caller is an address. */
 export interface BodyLimits {
@@ -40,7 +41,7 @@ export class ReviewBodies {
    * Errors: ERR_TOO_LARGE; Crowded; those of the request and of `use`. The rest of a body that is refused is not read.
    */
   async with<T>(req: IncomingMessage, limits: ReviewLimits, use: (body: Buffer) => Promise<T>): Promise<T> {
-    const address = req.socket.remoteAddress ?? '';
+    const address = peerAddress(req.socket) ?? '';
     const parts: Buffer[] = [];
     let held = 0;
     try {

@@ -1,3 +1,4 @@
+import { plainAddress } from '../../base/text/plain-address.ts';
 import type { DeclaredPort } from '../../capture/explain/index.ts';
 import { workloadName, type PodFacts } from '../../capture/index.ts';
 import { AddressBlocks, type NamedBlock } from './address-blocks.ts';
@@ -292,9 +293,4 @@ function ownerOf(pod: PodFacts): { readonly kind: string; readonly name: string 
     if (name !== undefined) return { kind, name };
   }
   return pod.owner ?? { kind: 'Pod', name: pod.name };
-}
-
-/** Turns an IPv4-mapped IPv6 address (`::ffff:10.0.0.1`) into the IPv4 address. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }

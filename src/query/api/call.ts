@@ -6,6 +6,7 @@ import type { NamedLabels } from '../../capture/index.ts';
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { UserInfo } from '../../kube/reviews.ts';
+import { peerAddress } from '../../net/http/index.ts';
 import type { AgentClocks } from '../agents/agent-clocks.ts';
 import type { AddressIndex } from '../addresses/address-index.ts';
 import type { ActiveQueries } from '../log/active-queries.ts';
@@ -85,5 +86,5 @@ export function runRequest({ req, params, signal, user, namespaces, memory }: Ca
 
 /** The key for fair queueing: the user, or the source address for a request without a user. */
 export function callerOf({ req, user }: Pick<Call, 'req' | 'user'>): string {
-  return user === '' ? `address ${req.socket.remoteAddress ?? ''}` : `user ${user}`;
+  return user === '' ? `address ${peerAddress(req.socket) ?? ''}` : `user ${user}`;
 }

@@ -55,6 +55,17 @@ test('every query is one line: text, times, user, duration, samples, status, and
   ]);
 });
 
+test('a caller over IPv4 has its IPv4 address in the log of a server that listens on IPv6', async () => {
+  const path = join(dir, 'queries.log');
+  const stage = await startQueryStage({ nodes: [], flags: { queryLogFile: path, bindAddress: '::' } });
+  try {
+    await stage.ask('/api/v1/query', { query: '1' });
+  } finally {
+    await stage.close();
+  }
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ httpRequest: { clientIP: '127.0.0.1' } });
+});
+
 test('a query that waits for a place is no active one, and if its time ends there, the log calls that waiting', async () => {
   const [path, activeQueriesFile] = [join(dir, 'queries.log'), join(dir, 'queries.active')];
   const clock = new FakeClock();

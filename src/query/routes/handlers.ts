@@ -1,3 +1,4 @@
+import { peerAddress } from '../../net/http/index.ts';
 import type { QueryResult, QueryValue } from '../../promql/index.ts';
 import type { LoggedRequest } from '../log/query-log.ts';
 import { absenceWarnings } from '../run/absence-warnings.ts';
@@ -92,7 +93,7 @@ function loggedRequest({ req, user }: Call): LoggedRequest {
   return {
     method: req.method ?? '',
     path: (req.url ?? '').split('?', 1)[0] ?? '',
-    clientIP: req.socket.remoteAddress ?? '',
+    clientIP: peerAddress(req.socket) ?? '',
     user,
     traceparent: typeof traceparent === 'string' ? traceparent : undefined,
   };

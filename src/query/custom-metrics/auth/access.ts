@@ -5,6 +5,7 @@ import { errorText } from '../../../base/errors.ts';
 import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { within } from '../../../base/time-limit.ts';
 import type { Logger } from '../../../base/logger.ts';
+import { peerAddress } from '../../../net/http/index.ts';
 import { ReviewLimit } from '../../../net/review-limit.ts';
 import type { ApiReviews, UserInfo } from '../../../kube/reviews.ts';
 import { bearerToken } from '../../../net/token-auth.ts';
@@ -57,7 +58,7 @@ export class Access {
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) return anonymous;
     const key = sha256Hex(token);
-    const waitSeconds = this.#users.has(key) ? null : this.#limit.take(req.socket.remoteAddress, token);
+    const waitSeconds = this.#users.has(key) ? null : this.#limit.take(peerAddress(req.socket), token);
     if (waitSeconds !== null) {
       throw new StatusError(429, 'TooManyRequests', `too many tokens are shown; try again in ${waitSeconds} s`);
     }

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { KubeObject } from '../../../../api/meta.ts';
+import { plainAddress } from '../../../../base/text/plain-address.ts';
 import type { PodWithStatus } from '../../cluster/pod-fault.ts';
 
 /** Objects with addresses, as far as the caller may read them. */
@@ -66,9 +67,7 @@ const family = (address: string): 'ipv4' | 'ipv6' => (isIPv4(address) ? 'ipv4' :
 /** A canonical form of an address; IPv4 inside IPv6 becomes IPv4. */
 function canonical(address: string): string {
   if (isIPv4(address)) return address;
-  const text = new SocketAddress({ address: address.split('%')[0]!, family: 'ipv6' }).address;
-  const inside = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(text)?.[1];
-  return inside ?? text;
+  return plainAddress(new SocketAddress({ address: address.split('%')[0]!, family: 'ipv6' }).address);
 }
 
 /** At least four numbers with dots or dashes between, as in addresses and in host names made of them. */
