@@ -56,7 +56,7 @@ export const agentSettingTable = {
   podIp: textSetting({ help: 'IP address of this pod, for the log', default: '' }),
   bindAddress: addressSetting({
     help: 'address of the scrape, remote-read, span and capture listeners',
-    default: '0.0.0.0',
+    default: '::',
   }),
   scrapePort: portSetting({ help: 'metrics and probes', default: '9090' }),
   remoteReadPort: portSetting({ help: 'Prometheus remote read', default: '9091' }),

@@ -9,14 +9,26 @@ const addresses: [string, Setting<unknown>][] = [
   ['agent --bind-address', agentSettingTable.bindAddress],
   ['agent --otlp-bind-address', agentSettingTable.otlpBindAddress],
   ['init-config --otlp-bind-address', initConfigSettingTable.otlpBindAddress],
+  ['operator --bind-address', operatorSettingTable.bindAddress],
+  ['query --bind-address', querySettingTable.bindAddress],
   ['minter BIND_ADDRESS', minterSettingTable.bindAddress],
 ];
 
 describe.each(addresses)('%s', (_name, { parse }) => {
   test.each(['0.0.0.0', '127.0.0.1', '::', 'fd00::1'])('takes %s', (text) => expect(parse(text)).toBe(text));
-  test.each(['', '999.1.1.1', '1.2.3', '1.2.3.4.5', ':::', '1::2::3', 'abcd', 'localhost'])('refuses %j', (text) =>
-    expect(() => parse(text)).toThrow('an IP address'),
+  test.each(['', '999.1.1.1', '1.2.3', '1.2.3.4.5', ':::', '1::2::3', '[::]', 'abcd', 'localhost'])(
+    'refuses %j',
+    (text) => expect(() => parse(text)).toThrow('an IP address'),
   );
+});
+
+test.each([
+  ['agent', agentSettingTable.bindAddress],
+  ['operator', operatorSettingTable.bindAddress],
+  ['query', querySettingTable.bindAddress],
+  ['minter', minterSettingTable.bindAddress],
+])('by default, %s listens on every address of IPv6 and IPv4', (_program, setting) => {
+  expect(setting.default).toBe('::');
 });
 
 describe.each([

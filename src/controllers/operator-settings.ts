@@ -1,5 +1,6 @@
 import { cidrPattern } from '../base/text/address-patterns.ts';
 import {
+  addressSetting,
   booleanSetting,
   choiceSetting,
   durationSetting,
@@ -31,7 +32,7 @@ export const operatorSettingTable = {
     help: 'namespace of the operator, its agents and its query server',
     default: platformDefaults.namespace,
   }),
-  bindAddress: textSetting({ help: 'address of the metrics and health port', default: '0.0.0.0' }),
+  bindAddress: addressSetting({ help: 'address of the metrics and health port', default: '::' }),
   metricsPort: portSetting({ help: 'port of /metrics, /livez and /readyz', default: '8080' }),
   svcImage: imageSetting({ help: 'image of agents and query server', default: platformDefaults.svcImage }),
   instrumentImage: imageSetting({

@@ -28,7 +28,7 @@ export const minterSettingTable = {
   ),
   audiences: audienceList({ help: 'accepted audiences, comma list of at most 5, compared byte for byte' }),
   bindAddress: must(
-    { default: '0.0.0.0', help: 'address of both listeners' },
+    { default: '::', help: 'address of both listeners' },
     (text) => isIP(text) !== 0,
     'be an IP address',
   ),

@@ -1,4 +1,4 @@
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { OperatorError } from '../base/errors.ts';
 
 const reasons: Record<string, string> = {
@@ -19,19 +19,41 @@ export function listenError(name: string, host: string, port: number, cause: unk
   return new OperatorError('ERR_LISTEN', `${name} listen ${shown}:${port}: ${reason}`, { cause });
 }
 
+/** The system has no IPv6. */
+const withoutIpv6 = ['EAFNOSUPPORT', 'EADDRNOTAVAIL'];
+
 /**
- * Binds a server and resolves with its port, which the system chooses when `port` is 0.
+ * Binds a server and resolves with its port, which the system chooses when `port` is 0. The host `::` stands for every
+ * address of IPv6 and IPv4; where IPv6 is switched off, for every address of IPv4.
  * Errors: ERR_LISTEN whose message is `<name> listen <host>:<port>: <reason>`.
  */
-export function listen(name: string, server: Server, address: { host: string; port: number }): Promise<number> {
+export async function listen(name: string, server: Server, address: { host: string; port: number }): Promise<number> {
+  const { host, port } = address;
+  try {
+    return await bind(server, host, port);
+  } catch (cause) {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    if (host === '::' && withoutIpv6.includes(code)) return listen(name, server, { host: '0.0.0.0', port });
+    throw listenError(name, host, port, cause);
+  }
+}
+
+/** The address that a server listens on, which is not always the one that was asked for. */
+export function boundAddress(server: Server): string {
+  return (server.address() as AddressInfo).address;
+}
+
+function bind(server: Server, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    const onError = (cause: Error): void => reject(listenError(name, address.host, address.port, cause));
-    server.once('error', onError);
-    server.listen({ host: address.host, port: address.port }, () => {
-      server.off('error', onError);
-      const bound = server.address();
-      resolve(typeof bound === 'object' && bound ? bound.port : address.port);
-    });
+    const settle = (cause?: Error): void => {
+      server.off('error', settle);
+      server.off('listening', settle);
+      if (cause) reject(cause);
+      else resolve((server.address() as AddressInfo).port);
+    };
+    server.once('error', settle);
+    server.once('listening', settle);
+    server.listen({ host, port });
   });
 }
 

@@ -9,7 +9,7 @@ import { createApiServer } from '../net/https-server.ts';
 import { attendedTimer, eventLoopBusyMs } from '../net/attended-timer.ts';
 import { untilQuiet } from '../net/drain.ts';
 import { createHttpServer, expressHandler, httpServerMetrics, probeLimits } from '../net/http/index.ts';
-import { closeServer, listen } from '../net/listen.ts';
+import { boundAddress, closeServer, listen } from '../net/listen.ts';
 import { NamespaceAccess, type NamespaceAccessOptions } from '../net/namespace-access.ts';
 import { refuseScrape } from '../net/scrape-right.ts';
 import { TlsClient } from '../net/tls-client.ts';
@@ -216,7 +216,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
   try {
     const healthPort = await listen('query-health', health, { host: settings.bindAddress, port: settings.healthPort });
     const port = await listen('query', server, { host: settings.bindAddress, port: settings.port });
-    logger.info('query: listening', { address: settings.bindAddress, port, healthPort });
+    logger.info('query: listening', { address: boundAddress(server), port, healthPort });
     return { port, healthPort, runner, registry: metrics.registry, drain, close };
   } catch (error) {
     await close();

@@ -1,4 +1,5 @@
 import {
+  addressSetting,
   booleanSetting,
   durationSetting,
   integerSetting,
@@ -13,7 +14,7 @@ import { captureOptionTable, queryOptionTable } from '../render/index.ts';
 /** Flags of `svc query`; each is also an environment variable `SVC_…`. */
 export const querySettingTable = {
   namespace: namespaceSetting({ help: 'namespace of the agents' }),
-  bindAddress: textSetting({ help: 'address of both listeners', default: '0.0.0.0' }),
+  bindAddress: addressSetting({ help: 'address of both listeners', default: '::' }),
   port: portSetting({ help: 'port of the query API (TLS)', default: '9095' }),
   healthPort: portSetting({ help: 'port of /livez, /readyz and /metrics (plain HTTP)', default: '9096' }),
   tlsDir: textSetting({ help: 'folder with tls.crt, tls.key and ca.crt', default: '/etc/svc/tls' }),

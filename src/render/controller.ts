@@ -50,7 +50,7 @@ function renderControllerDeployment(input: ControllerInput): KubeObject {
           args: [
             'operator',
             '--namespace=$(POD_NAMESPACE)',
-            '--bind-address=0.0.0.0',
+            '--bind-address=::',
             `--metrics-port=${ports.controllerMetrics}`,
             `--svc-image=${input.svcImage}`,
             `--instrument-image=${input.instrumentImage}`,

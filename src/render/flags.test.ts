@@ -229,6 +229,16 @@ test('every pod of ours refuses the proxies of service meshes', () => {
   }
 });
 
+test.each<[string, string, KubeObject[]]>([
+  ['DaemonSet', 'agent', renderPlatform(platformDefaults)],
+  ['DaemonSet', 'agent', renderPlatform(onEmptyDir)],
+  ['Deployment', 'query', renderPlatform(platformDefaults)],
+  ['Deployment', 'controller', renderController(controllerDefaults)],
+])('%s, container %s listens on every address of IPv6 and IPv4', (kind, name, objects) => {
+  const { args } = container(objects, kind, name);
+  expect(args.filter((arg) => arg.startsWith('--bind-address'))).toEqual(['--bind-address=::']);
+});
+
 describe('the minter', () => {
   test('knows and takes each of its variables', () => {
     const objects = renderMinter({ minter: aMinterDeployment(), operatorNamespace: 'svc-system' });
@@ -238,6 +248,6 @@ describe('the minter', () => {
     expect(env.map((variable) => variable.name).filter((name) => !known.includes(name))).toEqual([]);
     const values = Object.fromEntries(env.map(({ name, value }) => [name, value ?? '4711']));
     const settings = minterSettings(readSettings(minterSettingTable, { flags: {}, env: values, prefix: '' }));
-    expect(settings).toMatchObject({ org: 'acme', appId: 4711, bindAddress: '0.0.0.0' });
+    expect(settings).toMatchObject({ org: 'acme', appId: 4711, bindAddress: '::' });
   });
 });

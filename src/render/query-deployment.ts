@@ -92,7 +92,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
           args: [
             'query',
             '--namespace=$(POD_NAMESPACE)',
-            '--bind-address=0.0.0.0',
+            '--bind-address=::',
             `--port=${ports.query}`,
             `--health-port=${ports.queryHealth}`,
             `--tls-dir=${tlsPath}`,

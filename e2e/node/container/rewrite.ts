@@ -11,8 +11,8 @@ export interface Surroundings {
 
 /**
  * Rewrites arguments and environment values, so that a process sees what the container would have seen:
- * mount paths → folders, `0.0.0.0` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` → the pod's
- * own socket.
+ * mount paths → folders, `0.0.0.0` and `::` → the pod's address, `127.0.0.1` → the pod's loopback, `@svc-obi-health` →
+ * the pod's own socket.
  * Shape: pure. One pass: a replacement is never rewritten again.
  * Caveats: a path, address or socket that is built inside the process, or read from a file, stays as it is.
  * `localhost` stays too: it is the way to reach something on the machine itself.
@@ -27,7 +27,7 @@ export function createRewriter(around: Surroundings): (text: string) => string {
   // A mount path must not continue another path or word. It ends at a slash, or at a character that ends a path.
   const path = paths === '' ? '(?!)' : `(?:(?<![\\w./-])|(?<=file://))(?:${paths})(?=/|$|[^\\w.-])`;
   const pattern = new RegExp(
-    `(?<path>${path})|(?<![\\d.])(?<any>0\\.0\\.0\\.0)(?![\\d.])|(?<![\\d.])(?<own>127\\.0\\.0\\.1)(?![\\d.])|(?<socket>@svc-obi-health)(?![\\w-])`,
+    `(?<path>${path})|(?<any>(?<![\\d.])0\\.0\\.0\\.0(?![\\d.])|(?<![^\\s=])::(?!\\S))|(?<![\\d.])(?<own>127\\.0\\.0\\.1)(?![\\d.])|(?<socket>@svc-obi-health)(?![\\w-])`,
     'g',
   );
   return (text) =>

@@ -3,7 +3,7 @@ import type { Server } from 'node:net';
 import type { Logger } from '../../base/logger.ts';
 import { closeGrpc, listenGrpc } from '../../net/grpc-server.ts';
 import { type DoorOptions, httpServerMetrics } from '../../net/http/index.ts';
-import { closeServer, listen } from '../../net/listen.ts';
+import { boundAddress, closeServer, listen } from '../../net/listen.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
 import { Closing } from './closing.ts';
 
@@ -29,7 +29,7 @@ export class Listeners {
   async bind(name: string, server: Server, host: string, port: number): Promise<number> {
     const bound = await listen(name, server, { host, port });
     this.closing.add(() => closeServer(server, closeGraceMs));
-    this.#logger.info('listening', { listener: name, address: host, port: bound });
+    this.#logger.info('listening', { listener: name, address: boundAddress(server), port: bound });
     return bound;
   }
 

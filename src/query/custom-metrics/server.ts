@@ -9,7 +9,7 @@ import { coreResources, type KubeClient } from '../../kube/index.ts';
 import { httpServerMetrics } from '../../net/http/index.ts';
 import { createTlsServer } from '../../net/https-server.ts';
 import { untilQuiet } from '../../net/drain.ts';
-import { closeServer, listen } from '../../net/listen.ts';
+import { boundAddress, closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
 import { keyText, oneObject, type Cache } from '../../runtime/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
@@ -133,7 +133,7 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     host: settings.bindAddress,
     port: settings.customMetricsPort,
   });
-  logger.info('custom metrics: listening', { address: settings.bindAddress, port });
+  logger.info('custom metrics: listening', { address: boundAddress(server), port });
   const stopped = new AbortController();
   const discovering = second?.discovery.run(stopped.signal);
   return {

@@ -85,7 +85,7 @@ export function agentContainer(input: PlatformInput, pullPolicy: object) {
     args: [
       'agent',
       '--pod-ip=$(POD_IP)',
-      '--bind-address=0.0.0.0',
+      '--bind-address=::',
       `--scrape-port=${ports.scrape}`,
       `--remote-read-port=${ports.remoteRead}`,
       `--span-stream-port=${ports.spanStream}`,

@@ -108,7 +108,7 @@ function environment(input: MinterInput): EnvVar[] {
   const { spec } = input.minter;
   const audiences = [spec.audience?.url ?? minterUrl(input.minter), ...(spec.audience?.additional ?? [])];
   const plain: Record<string, string> = {
-    BIND_ADDRESS: '0.0.0.0',
+    BIND_ADDRESS: '::',
     PORT: String(ports.minter),
     ADMIN_PORT: String(ports.minterAdmin),
     CONFIGS_DIR: configsDir,
