@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { KubeObject } from '../src/api/meta.ts';
+import { flagOf } from '../src/base/settings.ts';
+import { installSettingTable } from '../src/bin/install/settings.ts';
+import { operatorSettingTable } from '../src/controllers/operator-settings.ts';
 import {
   controllerDefaults,
   platformDefaults,
@@ -41,4 +44,12 @@ test('the policy that the install guide names for another scraper opens the metr
     });
   expect(open(ours)).toEqual([false, false, false]);
   expect(open([...ours, parse(textOf(path)) as KubeObject])).toEqual([true, true, true]);
+});
+
+test('`svc install` has every setting of the operator but those that the install guide names', () => {
+  const named = /^\*\*Flags of the Deployment alone\.\*\*.*?:(.*?):/m.exec(textOf('docs/guides/install.md'))?.[1] ?? '';
+  const missing = Object.keys(operatorSettingTable).filter((key) => !(key in installSettingTable));
+  expect([...named.matchAll(/`(--[a-z-]+)`/g)].map(([, flag]) => flag).toSorted()).toEqual(
+    missing.map(flagOf).toSorted(),
+  );
 });

@@ -84,6 +84,12 @@ describe('with settings', () => {
     ],
     'custom-metrics': ['force', { customMetrics: 'force' }],
     'external-metrics': ['auto', { externalMetrics: 'auto' }],
+    'api-server-cidrs': [
+      '10.0.0.0/28,fd00::/8',
+      { 'apiServerCidrs[0]': '10.0.0.0/28', 'apiServerCidrs[1]': 'fd00::/8' },
+    ],
+    admission: ['fail-open', { admission: 'fail-open' }],
+    'otlp-endpoint': ['http://otel.monitoring.svc:4318', { otlpEndpoint: 'http://otel.monitoring.svc:4318' }],
     'allow-extra-config': ['true', { allowExtraConfig: 'true' }],
     replicas: ['1', { replicas: '1' }],
     'query-replicas': ['3', { queryReplicas: '3' }],

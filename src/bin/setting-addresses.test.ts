@@ -44,8 +44,10 @@ describe.each([
   );
 });
 
-describe('operator --api-server-cidrs', () => {
-  const { parse } = operatorSettingTable.apiServerCidrs;
+describe.each([
+  ['operator', operatorSettingTable.apiServerCidrs],
+  ['install', installSettingTable.apiServerCidrs],
+])('%s --api-server-cidrs', (_program, { parse }) => {
   test.each([
     ['', []],
     ['10.0.0.0/28, fd00::/8', ['10.0.0.0/28', 'fd00::/8']],

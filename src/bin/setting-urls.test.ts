@@ -44,6 +44,7 @@ test('the settings that take a URL are found', () => {
     'minter jwksUri',
     'install customMetricsFallback',
     'install longTermUrl',
+    'install otlpEndpoint',
   ]);
 });
 

@@ -168,13 +168,7 @@ export type OperatorSettings = SettingValues<typeof operatorSettingTable>;
 /** The settings that `svc install` has, too. */
 type SharedSettings = Omit<
   OperatorSettings,
-  | 'bindAddress'
-  | 'metricsPort'
-  | 'apiServerCidrs'
-  | 'leaderElect'
-  | 'shutdownQuiet'
-  | 'otlpEndpoint'
-  | `admission${string}`
+  'bindAddress' | 'metricsPort' | 'leaderElect' | 'shutdownQuiet' | 'otlpEndpoint' | `admission${string}`
 >;
 
 /** The inputs of the renderers that come from the shared settings. */
@@ -189,6 +183,7 @@ export function sharedInput(settings: SharedSettings) {
     ...(settings.imagePullPolicy === '' ? {} : { imagePullPolicy: settings.imagePullPolicy }),
     imagePullSecrets: settings.imagePullSecrets,
     collector: settings.collector,
+    apiServerCidrs: settings.apiServerCidrs,
     instrumentPorts: settings.obiInstrumentPorts,
     allowExtraConfig: settings.allowExtraConfig,
     agentDataHostPath: settings.agentDataHostPath,
@@ -200,5 +195,5 @@ export function sharedInput(settings: SharedSettings) {
 
 /** What the operator's settings say about the objects of agents and query server, as the renderer takes it. */
 export function platformInput(settings: OperatorSettings): PlatformInput {
-  return { ...platformDefaults, ...sharedInput(settings), apiServerCidrs: settings.apiServerCidrs };
+  return { ...platformDefaults, ...sharedInput(settings) };
 }

@@ -32,6 +32,9 @@ describe('renderController', () => {
       query: { tenancy: 'true', clusterName: 'east', longTermUrl: 'https://mimir.example/prometheus' },
       allowExtraConfig: true,
       collector: { namespace: 'monitoring', name: 'prometheus-k8s' },
+      apiServerCidrs: ['10.0.0.0/28', 'fd00::/8'],
+      admission: 'fail-open',
+      otlpEndpoint: 'http://otel.monitoring.svc:4318',
     };
     expectGolden(import.meta.dirname, 'controller-with-settings.golden.yaml', yamlStream(renderController(input)));
   });

@@ -1,4 +1,5 @@
 import type { MinterDeployment } from '../api/v1alpha1/index.ts';
+import type { AdmissionMode } from './admission.ts';
 import type { QueryOptions } from './query-options.ts';
 
 /** Inputs of the renderers: plain data, every value explicit. Equal inputs give equal objects. */
@@ -54,6 +55,8 @@ interface CommonInput {
   logLevel: LogLevel;
   /** The managed collector: it is authorised to scrape, and its namespace may reach the scrape port. */
   collector: ServiceAccountRef;
+  /** Address ranges of API servers: only they may reach the custom metrics port. Without ranges, any address may. */
+  apiServerCidrs?: readonly string[];
 }
 
 /** The inputs of the objects of agents and query server. */
@@ -78,8 +81,6 @@ export interface PlatformInput extends CommonInput {
   externalMetrics?: { register: boolean };
   /** The installation's options for its query server. */
   query?: QueryOptions;
-  /** Address ranges of API servers: only they may reach the custom metrics port. Without ranges, any address may. */
-  apiServerCidrs?: readonly string[];
   /** Kinds of the Prometheus Operator that the cluster serves. */
   monitors?: { pod: boolean; service: boolean };
 }
@@ -123,6 +124,10 @@ export interface ControllerInput extends CommonInput {
   query: QueryOptions;
   /** Whether policies may add further keys to the instrument's file. */
   allowExtraConfig: boolean;
+  /** Whether monitors and policies are checked when they are written. */
+  admission: AdmissionMode;
+  /** OTLP/HTTP endpoint for a span per reconcile; undefined or empty: none is passed. */
+  otlpEndpoint?: string;
 }
 
 export const controllerDefaults: ControllerInput = {
@@ -133,4 +138,5 @@ export const controllerDefaults: ControllerInput = {
   externalMetrics: 'off',
   query: {},
   allowExtraConfig: false,
+  admission: 'off',
 };

@@ -29,6 +29,8 @@ const marks = {
   pullSecret: 'mark-pull-secret',
   collectorNamespace: 'mark-collector-namespace',
   collectorName: 'mark-collector-name',
+  apiServerCidr: 'mark-api-server-cidr',
+  otlpEndpoint: 'mark-otlp-endpoint',
   replicas: 990_001,
   queryReplicas: 990_002,
 } as const;
@@ -52,6 +54,9 @@ const marked: ControllerInput = {
   query: markedQueryOptions,
   allowExtraConfig: true,
   collector: { namespace: marks.collectorNamespace, name: marks.collectorName },
+  apiServerCidrs: [marks.apiServerCidr],
+  admission: 'fail-closed',
+  otlpEndpoint: marks.otlpEndpoint,
 };
 
 /** Finds a line of the rendered text, and gives the template lines that replace it; they may put it under an `if`. */
@@ -86,6 +91,19 @@ const lineRules: readonly { find: RegExp; put: (line: string) => string[] }[] = 
     find: /--image-pull-secrets=/,
     put: (line) =>
       when('.Values.imagePullSecrets', line.replace(marks.pullSecret, '{{ join "," .Values.imagePullSecrets }}')),
+  },
+  {
+    find: /--api-server-cidrs=/,
+    put: (line) =>
+      when('.Values.apiServerCidrs', line.replace(marks.apiServerCidr, '{{ join "," .Values.apiServerCidrs }}')),
+  },
+  {
+    find: /--admission=/,
+    put: (line) => when('ne .Values.admission "off"', line.replace('fail-closed', '{{ .Values.admission }}')),
+  },
+  {
+    find: /--otlp-endpoint=/,
+    put: (line) => when('.Values.otlpEndpoint', line.replace(marks.otlpEndpoint, '{{ .Values.otlpEndpoint }}')),
   },
   { find: /--external-metrics=/, put: (line) => when('ne .Values.externalMetrics "off"', line) },
   ...queryOptionRules,

@@ -1,3 +1,4 @@
+import { cidrPattern } from '../../../src/base/text/address-patterns.ts';
 import { controllerDefaults, instrumentPrivileges } from '../../../src/render/index.ts';
 import type { ChartValue } from './chart-value.ts';
 import { queryOptionValues } from './query-options.ts';
@@ -115,6 +116,18 @@ export const chartValues: readonly ChartValue[] = [
     schema: { enum: ['auto', 'force', 'off'] },
     help: 'Offer them as external.metrics.k8s.io too, which KEDA often owns. Has no effect where customMetrics is off.',
   },
+  {
+    path: 'apiServerCidrs',
+    default: [],
+    schema: { type: 'array', items: text(cidrPattern) },
+    help: 'Address ranges of the API servers: only they may then reach the custom metrics port.',
+  },
+  {
+    path: 'admission',
+    default: controllerDefaults.admission,
+    schema: { enum: ['off', 'fail-open', 'fail-closed'] },
+    help: 'Check monitors and policies when they are written: off, fail-open (accept one that cannot be checked) or fail-closed (refuse it).',
+  },
   ...queryOptionValues,
   {
     path: 'allowExtraConfig',
@@ -133,6 +146,12 @@ export const chartValues: readonly ChartValue[] = [
     default: controllerDefaults.collector.name,
     schema: text(),
     help: 'Its service account, which may get /metrics of the agents.',
+  },
+  {
+    path: 'otlpEndpoint',
+    default: '',
+    schema: text('^(https?://.+)?$'),
+    help: 'OTLP/HTTP endpoint for a span per reconcile of the operator.',
   },
   {
     path: 'logLevel',

@@ -1,5 +1,13 @@
-import { readSettings } from '../../base/settings.ts';
-import { asksForMinter, minterOf, minterSettingTable, withLegacyNames } from './settings.ts';
+import { flagOf, readSettings } from '../../base/settings.ts';
+import { renderInstallation } from '../../render/index.ts';
+import {
+  asksForMinter,
+  installationInput,
+  installSettingTable,
+  minterOf,
+  minterSettingTable,
+  withLegacyNames,
+} from './settings.ts';
 
 const read = (env: Record<string, string>) => readSettings(minterSettingTable, { flags: {}, env, prefix: '' });
 const key = 'projects/p/locations/global/keyRings/r/cryptoKeys/k';
@@ -51,4 +59,21 @@ test('an old name sets the new one and warns once; where both are set, the new n
   expect(both.env['GITOPS_ORG']).toBe('new');
   expect(both.warnings).toEqual([expect.stringMatching(/VCS_ORG.*ignored/)]);
   expect(withLegacyNames({ GITOPS_ORG: 'acme' }).warnings).toEqual([]);
+});
+
+test.each([
+  ['admission', 'fail-open'],
+  ['otlpEndpoint', 'http://collector.monitoring.svc:4318'],
+  ['apiServerCidrs', '10.0.0.0/28,fd00::/8'],
+])('%s reaches the operator as it was given, and is not passed by default', (key, text) => {
+  const argsOf = (flags: Record<string, string>): string[] => {
+    const settings = readSettings(installSettingTable, { flags, env: {}, prefix: 'SVC_' });
+    const objects = renderInstallation(installationInput(settings, undefined));
+    const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+      spec: { template: { spec: { containers: { args: string[] }[] } } };
+    };
+    return deployment.spec.template.spec.containers[0]!.args;
+  };
+  const own = argsOf({ [key]: text });
+  expect(own.filter((arg) => !argsOf({}).includes(arg))).toEqual([`${flagOf(key)}=${text}`]);
 });

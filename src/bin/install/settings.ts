@@ -31,6 +31,8 @@ export const installSettingTable = {
   collector: operator.collector,
   customMetrics: operator.customMetrics,
   externalMetrics: operator.externalMetrics,
+  apiServerCidrs: operator.apiServerCidrs,
+  admission: operator.admission,
   allowExtraConfig: operator.allowExtraConfig,
   replicas: integerSetting(
     { help: 'replicas of the operator: one works, the others stand by', default: String(controllerDefaults.replicas) },
@@ -47,6 +49,7 @@ export const installSettingTable = {
     /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
     'a namespace name',
   ),
+  otlpEndpoint: operator.otlpEndpoint,
   logLevel: operator.logLevel,
 };
 
@@ -189,6 +192,8 @@ export function installationInput(
       replicas: settings.replicas,
       customMetrics: settings.customMetrics,
       externalMetrics: settings.externalMetrics,
+      admission: settings.admission,
+      otlpEndpoint: settings.otlpEndpoint,
     },
     ...(minter ? { minter } : {}),
     ...(settings.minterNamespaces.length > 0 ? { minterNamespaces: settings.minterNamespaces } : {}),
