@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse as parseYaml } from 'yaml';
 import { flowMetric, requestFamilies } from '../src/api/page/request-families.ts';
+import { parseTarget } from '../src/bin/kubectl-svc/explain/target.ts';
 import { parse } from '../src/promql/index.ts';
 import { dashboards } from './generate/dashboards.ts';
 import { registeredMetrics, type RegisteredMetric } from './generate/registered-metrics.ts';
@@ -82,9 +83,22 @@ test.each(rules.map((rule) => [rule.alert, rule] as const))('the alert %s uses k
   expectKnown(rule.expr);
   expect(rule.annotations.summary).toMatch(/\.$/);
   expect(rule.annotations.description).toMatch(/\.$/);
-  const named = [...rule.annotations.summary.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label);
+  const texts = Object.values(rule.annotations).join(' ');
+  const named = [...texts.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label);
   const there = usesIn(parse(rule.expr)).flatMap(({ name }) => known(name) ?? []);
   expect(named.filter((label) => !there.includes(label))).toEqual([]);
+});
+
+test('every `kubectl svc explain` that an alert advises names something that can be explained', () => {
+  const commands = rules.flatMap(({ annotations }) =>
+    Object.values(annotations).flatMap((text: string) =>
+      [...text.replaceAll(/{{ \$labels\.(\w+) }}/g, '$1').matchAll(/`kubectl svc explain ([^`]*)`/g)].map(
+        ([, target = '']) => target,
+      ),
+    ),
+  );
+  expect(commands).not.toHaveLength(0);
+  for (const target of commands) expect(() => parseTarget(target.split(' '))).not.toThrow();
 });
 
 test('there is an alert for each way in which the product lets its users down', () => {
