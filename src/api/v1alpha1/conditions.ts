@@ -88,7 +88,8 @@ const exporting = {
 export const trafficMonitorConditions = {
   Ready: {
     good: 'True',
-    about: 'Everything that can be done for this monitor is done; otherwise the first condition that is not well.',
+    about:
+      'Accepted, ResolvedRefs and Programmed are well, and no obstacle to capture is known; otherwise the first of them that is not well, or the obstacle. Other conditions do not count.',
     reasons: {
       Ready: 'Accepted, resolved, programmed, and capturing where there is traffic.',
       Pending: 'The controller has not judged this object yet.',

@@ -223,6 +223,21 @@ describe('Ready', () => {
       'False/MetadataMissing',
     ],
   ])('%s', (_sentence, s, expected) => expect(conditionsOf(s)['Ready']).toBe(expected));
+
+  test('stays True beside a limit that is exceeded, an overridden field, and an export that no policy allows', () => {
+    const object = aMonitor('shop/m', {
+      ...spec,
+      protocols: ['SQL'],
+      export: [{ name: 'out', type: 'RemoteWrite', endpoint: 'https://mimir.example/push' }],
+    });
+    const policies = [aPolicy('p', { overrides: { protocols: ['HTTP'] } })];
+    expect(conditionsOf({ object, policies, nodes: { 'node-1': samples(0, 3) } })).toMatchObject({
+      Ready: 'True/Ready',
+      LimitsExceeded: 'True/SeriesLimit',
+      Conflicted: 'True/OverriddenByPolicy',
+      Exporting: 'False/DestinationNotAllowed',
+    });
+  });
 });
 
 test('a policy that overrides a field sets Conflicted, and dropped series set LimitsExceeded', () => {
