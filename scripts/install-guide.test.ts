@@ -13,6 +13,7 @@ import {
   selectorLabels,
 } from '../src/render/index.ts';
 import { mayConnect } from '../src/testing/network-policy.ts';
+import { imageCommands } from './release/images.ts';
 
 const root = join(import.meta.dirname, '..');
 const textOf = (path: string): string => readFileSync(join(root, path), 'utf8');
@@ -24,6 +25,17 @@ test('the install guide says where to get `svc` before it uses it, and the build
   expect(origin).toContain(`npm run build && node ${bin['svc']} install`);
   expect(textOf('Dockerfile')).toContain(`ENTRYPOINT ["node", "/app/${bin['svc']}"]`);
   expect(origin).toContain(`${platformDefaults.svcImage} install`);
+});
+
+test('the install guide says what Docker needs for the OCI archives of `make images`', () => {
+  const [intro = ''] = textOf('docs/guides/install.md').split('## One file');
+  const identity = { commit: 'c0ffee', date: '2026-01-01T00:00:00Z' };
+  const machine = 'amd64';
+  const image = { target: 'svc', architecture: machine, version: '0.1.0', identity, machine, file: 'x.tar' } as const;
+  expect(imageCommands('docker', image).flat().join(' ')).toContain('type=oci');
+  expect(intro).toMatch(/containerd image store/);
+  expect(intro).toContain('`docker-container`');
+  expect(intro).toContain(`skopeo copy oci-archive:FILE docker-daemon:${platformDefaults.svcImage}`);
 });
 
 test('the policy that the install guide names for another scraper opens the metrics ports of all our programs to it', () => {

@@ -51,6 +51,8 @@ export async function unpackImage(archive: string, dir: string): Promise<Unpacke
   const { architecture, config } = await read<Pick<UnpackedImage, 'architecture' | 'config'>>(manifest.config);
   // Later layers overwrite earlier ones. Removals are not handled, as the Dockerfile removes nothing.
   for (const layer of manifest.layers) await run('tar', ['-xf', await blob(layer), '-C', root]);
-  const reference = descriptor.annotations?.['org.opencontainers.image.ref.name'] ?? '';
+  // containerd's import takes the first of these annotations that there is.
+  const { annotations = {} } = descriptor;
+  const reference = annotations['io.containerd.image.name'] ?? annotations['org.opencontainers.image.ref.name'] ?? '';
   return { reference, architecture, config, root };
 }

@@ -83,12 +83,15 @@ describe('the folder', () => {
   });
 });
 
+/** The name to which containerd resolves one without a registry. */
+const fullName = (name: string): string => `docker.io/library/${name}`;
+
 built.describe('the images', () => {
   test('exist for both architectures, each with the name that the manifests use', async () => {
     const archives = (await readdir(stage.release)).filter((file) => file.endsWith('.oci.tar'));
     expect(archives).toHaveLength(4);
     const wanted = [...(await read('install.yaml')).matchAll(/(?:^ +image: |--svc-image=)(\S+)/gm)].map(
-      ([, name]) => name,
+      ([, name = '']) => fullName(name),
     );
     expect(new Set(wanted)).toEqual(new Set([images.svc.reference]));
     const values = await runWell('tar', [
@@ -96,7 +99,8 @@ built.describe('the images', () => {
       published(`svc-operator-${stage.version}.tgz`),
       'svc-operator/values.yaml',
     ]);
-    expect(values.stdout).toContain(`"${images.minter.reference}"`);
+    const [, minter = ''] = /"(svc-minter:[^"]*)"/.exec(values.stdout) ?? [];
+    expect(images.minter.reference).toBe(fullName(minter));
     expect([images.arm64.reference, images.arm64.architecture]).toEqual([images.svc.reference, 'arm64']);
   });
 
@@ -193,7 +197,7 @@ describe('the plugin', () => {
         ? {}
         : Object.fromEntries(
             [images.svc, images.minter].map((image) => [
-              image.reference,
+              image.reference.replace(fullName(''), ''),
               { entrypoint: programOf(image), env: { SVC_KERNEL_CHECK: 'false' } },
             ]),
           );

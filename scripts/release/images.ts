@@ -48,13 +48,15 @@ export function imageCommands(builder: Builder, options: ImageOptions): string[]
     ...buildArgs,
   ].flatMap((arg) => ['--build-arg', arg]);
   const what = ['--target', target, '--platform', `linux/${architecture}`, ...args];
-  const name = `${images[target]}:${version}`;
+  const short = `${images[target]}:${version}`;
+  // containerd resolves the manifests' short names to these, and imports an archive under the name that is in it.
+  const name = `docker.io/library/${short}`;
   if (builder === 'docker') {
     // Provenance would record the time of the build, which differs from build to build.
     const output = `type=oci,dest=${file},name=${name},rewrite-timestamp=true`;
     return [['docker', 'buildx', 'build', ...what, '--provenance=false', '--output', output, '.']];
   }
-  const local = `localhost/${name}-${architecture}`;
+  const local = `localhost/${short}-${architecture}`;
   const isolation = builder === 'buildah' ? ['--isolation', 'chroot'] : [];
   // Old versions of podman and buildah leave BUILDPLATFORM unset, and run build stages in the image's architecture.
   const here = ['--build-arg', `BUILDPLATFORM=linux/${machine}`];
