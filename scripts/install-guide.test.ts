@@ -24,7 +24,11 @@ test('the install guide says where to get `svc` before it uses it, and the build
   const { bin } = JSON.parse(textOf('package.json')) as { bin: Record<string, string> };
   expect(origin).toContain(`npm run build && node ${bin['svc']} install`);
   expect(textOf('Dockerfile')).toContain(`ENTRYPOINT ["node", "/app/${bin['svc']}"]`);
-  expect(origin).toContain(`${platformDefaults.svcImage} install`);
+  const [docker = ''] = /docker run [^`]*/.exec(origin) ?? [];
+  expect(docker).toContain(`${platformDefaults.svcImage} install`);
+  // The image runs as another user, who may not read a kubeconfig; and in the container 127.0.0.1 is the container.
+  expect(textOf('Dockerfile')).toMatch(/^USER 65532/m);
+  expect(docker).toContain('--network host --user "$(id -u):$(id -g)" -v ~/.kube:/kube:ro');
 });
 
 test('the install guide says what Docker needs for the OCI archives of `make images`', () => {
