@@ -140,6 +140,8 @@ const claims: Claim[] = [
   { says: [adr(31), /\*\*(\d+) MiB of each query are free/], is: freeBytes },
   // Forty queries: twice the default of `--max-concurrency`.
   { says: [adr(31), /running that is (\d+) MiB/], is: freeBytes, factor: 1 / 40 },
+  { says: [adr(31), /and (\d+) MiB free for each/], is: freeBytes },
+  { says: [adr(31), /of (\d+) requests that may wait/], is: ['src/net/http/limits.ts', /requests: (\d+)/] },
 ];
 
 test.each(claims.map((claim) => [claim.says[0], String(claim.says[1]), claim] as const))(

@@ -296,8 +296,18 @@ const claims: Claim[] = [
     is: ['src/promql/eval/columns.ts', /bareColumn = (\d+)/],
   },
   {
-    says: [reference('query-execution'), /form has at most (\d+) MiB/],
-    is: ['src/query/api/params.ts', /maxBodyBytes = ([\d *]+)/],
+    says: [reference('query-execution'), /form has at most ([\d.]+) MiB/],
+    is: ['src/query/api/params.ts', /maxFormBytes = ([\d_]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /may wait with theirs: (\d+) MiB/],
+    is: ['src/query/api/request-body.ts', /all: ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /in all and (\d+) MiB of one user/],
+    is: ['src/query/api/request-body.ts', /ofOne: ([\d *]+)/],
     factor: MiB,
   },
   {

@@ -26,14 +26,14 @@ export function find([file, pattern]: readonly [string, RegExp]): string {
 }
 
 /**
- * The numbers of a text: `50,000,000` and `50_000_000` are one number, `16 * 1024` is its product, `80,443` and
+ * The numbers of a text: `50,000,000` and `50_000_000` are one number, `1.25` and the product `16 * 1024` are one, too; `80,443` and
  * `80, 443 and 8080` are lists.
  */
 export function numbers(text: string): number[] {
   if (text.includes('*')) return [text.split('*').reduce((product, factor) => product * Number(factor), 1)];
   const whole =
     /^-?\d{1,3}([,_]\d{3})+$/.test(text) && !text.startsWith('80,443') ? text.replaceAll(/[,_]/g, '') : text;
-  return (whole.match(/-?\d+/g) ?? []).map(Number);
+  return (whole.match(/-?\d+(\.\d+)?/g) ?? []).map(Number);
 }
 
 /** A number with a unit. Not the digits of a name, such as UTF-8 or RFC 3339. */
