@@ -82,6 +82,8 @@ export interface QueryServer {
   readonly runner: QueryRunner;
   readonly registry: Registry;
   readonly healthPort: number;
+  /** The checks of `/readyz`, for further parts of the process. */
+  readonly readiness: Pick<Health, 'add'>;
   /** Makes the server not ready; resolves when no more connections arrive. Units: ms. */
   drain(quietMs: number): Promise<void>;
   close(): Promise<void>;
@@ -217,7 +219,7 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
     const healthPort = await listen('query-health', health, { host: settings.bindAddress, port: settings.healthPort });
     const port = await listen('query', server, { host: settings.bindAddress, port: settings.port });
     logger.info('query: listening', { address: boundAddress(server), port, healthPort });
-    return { port, healthPort, runner, registry: metrics.registry, drain, close };
+    return { port, healthPort, readiness, runner, registry: metrics.registry, drain, close };
   } catch (error) {
     await close();
     throw error;

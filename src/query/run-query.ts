@@ -86,6 +86,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         tls,
         version: readBuildInfo(process.env).version,
         registry: server.registry,
+        readiness: server.readiness,
         instant: (query, timeMs, { namespace, ...request }) => {
           const tenant = namespace === undefined ? undefined : new Set([namespace]);
           const caller = `autoscalers ${namespace ?? ''}`;

@@ -1,4 +1,4 @@
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { trafficMonitors } from '../../api/v1alpha1/index.ts';
 import { systemClock } from '../../base/clock.ts';
 import { silentLogger } from '../../base/logger.ts';
@@ -28,6 +28,8 @@ let query: QueryServer;
 let server: CustomMetricsServer;
 let frontProxyCa: KeyPairPem;
 let proxy: KeyPairPem;
+/** Answers from before the cache was started. */
+let early: { readyz: Response; value: Answer };
 const stop = new AbortController();
 
 const putCas = (ca: string): void =>
@@ -101,7 +103,9 @@ beforeAll(async () => {
     reviews: { ...reviews, mayAccessResource: async ({ username }) => username === 'hpa' },
     instant: (text, timeMs, options) => query.runner.instant(text, timeMs, options),
     registry: query.registry,
+    readiness: query.readiness,
   });
+  early = { readyz: await readyz(), value: await get(`${api}/pods/*/busy`) };
   cache.start(stop.signal);
   await until('readiness', async () => (await get('/readyz')).status === 200);
 });
@@ -114,12 +118,19 @@ afterAll(async () => {
   await kube.stop();
 });
 
+const readyz = (): Promise<Response> => fetch(`http://127.0.0.1:${query.healthPort}/readyz?verbose`);
+
 interface Answer {
   status: number;
   body: { items: { describedObject: { name: string }; value: string; timestamp: string }[]; message: string };
 }
 
-function get(path: string, certificate: KeyPairPem | undefined = proxy, user = 'hpa'): Promise<Answer> {
+function get(
+  path: string,
+  certificate: KeyPairPem | undefined = proxy,
+  user = 'hpa',
+  agent: Agent | false = false,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = {
       host: '127.0.0.1',
@@ -127,7 +138,7 @@ function get(path: string, certificate: KeyPairPem | undefined = proxy, user = '
       path,
       ca: cluster.ca.cert,
       servername: 'svc-query.svc-system.svc',
-      agent: false as const,
+      agent,
       headers: { 'x-remote-user': user, 'x-remote-group': 'system:authenticated' },
       ...(certificate ? { cert: certificate.cert, key: certificate.key } : {}),
     };
@@ -207,6 +218,25 @@ test('the front proxy gets a new CA, and the old one is refused after its remova
   expect((await get(`${api}/pods/*/busy`)).status).toBe(200);
   putCas(next.cert);
   await until('the end of the old CA', async () => (await get(`${api}/pods/*/busy`)).status === 403);
+});
+
+test('a kept connection whose certificate was not trusted yet makes way for one that is', async () => {
+  const next = await createCa({ commonName: 'front-proxy-ca-3', now });
+  const newProxy = await proxyOf(next);
+  const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = async (): Promise<number> => (await get(`${api}/pods/*/busy`, newProxy, 'hpa', kept)).status;
+  expect(await ask()).toBe(403);
+  putCas(next.cert);
+  await until('trust in the new CA', async () => (await get(`${api}/pods/*/busy`, newProxy)).status === 200);
+  expect(await ask()).toBe(200);
+  kept.destroy();
+});
+
+test('until the CAs of the API server are known, the pod is not ready and an unknown caller has to try again', async () => {
+  expect(early.value.status).toBe(503);
+  expect(early.readyz.status).toBe(503);
+  expect(await early.readyz.text()).toContain('the authentication configuration of the API server is not known');
+  expect((await readyz()).status).toBe(200);
 });
 
 test('while a node is missing, its pods are omitted, sums are refused, and the refusals are counted', async () => {

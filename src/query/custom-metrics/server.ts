@@ -11,12 +11,12 @@ import { createTlsServer } from '../../net/https-server.ts';
 import { untilQuiet } from '../../net/drain.ts';
 import { boundAddress, closeServer, listen } from '../../net/listen.ts';
 import type { TlsSource } from '../../net/tls-material.ts';
-import { keyText, oneObject, type Cache } from '../../runtime/index.ts';
+import { keyText, oneObject, type Cache, type Health } from '../../runtime/index.ts';
 import type { AgentDirectory } from '../agents/directory.ts';
 import { createCustomMetricsHandler } from './api/handler.ts';
 import type { Offer } from './api/discovery.ts';
 import { statusForm } from './api/status-error.ts';
-import { Access, type AccessReviews } from './auth/access.ts';
+import { Access, unknownCas, type AccessReviews } from './auth/access.ts';
 import { ClientCas, readAuthenticationConfig } from './auth/client-ca.ts';
 import { AdapterClient } from './fallback/adapter-client.ts';
 import { AdapterDiscovery } from './fallback/adapter-discovery.ts';
@@ -55,6 +55,8 @@ export interface CustomMetricsOptions {
   readonly tls: TlsSource;
   readonly instant: ValueCacheOptions['instant'];
   readonly registry: Registry;
+  /** The checks of the pod's `/readyz`; this server adds its own. */
+  readonly readiness: Pick<Health, 'add'>;
   readonly version: string;
   /** Metrics of other providers, after those of monitors and before the presets. */
   readonly providers?: readonly MetricProvider[];
@@ -104,18 +106,23 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     now: () => clock.now(),
   });
   let draining = false;
+  const notReady = (): string | undefined => {
+    if (!cas.known) return unknownCas;
+    if (!pods.synced) return 'the list of pods is not complete';
+    if (!monitors.synced()) return 'the list of TrafficMonitors is not complete';
+    return directory.synced ? undefined : 'the list of agents is not complete';
+  };
+  options.readiness.add('custom-metrics', () => {
+    const reason = notReady();
+    if (reason !== undefined) throw new Error(reason);
+  });
   const handler = createCustomMetricsHandler({
     access: new Access({ reviews, cas, clock, logger }),
     service,
     fallback: second && new SecondAdapter({ client: second.client, clock, logger, meter }),
     offer: () => ({ ...offerOf(providers, settings.externalMetrics), passedOn: second?.discovery.offer }),
     draining: () => draining,
-    notReady: () => {
-      if (!cas.known) return 'the authentication configuration of the API server is not known';
-      if (!pods.synced) return 'the list of pods is not complete';
-      if (!monitors.synced()) return 'the list of TrafficMonitors is not complete';
-      return directory.synced ? undefined : 'the list of agents is not complete';
-    },
+    notReady,
     version: options.version,
     clock,
     logger,

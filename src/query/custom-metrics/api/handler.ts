@@ -35,6 +35,7 @@ interface Answer {
   readonly body: unknown;
   readonly type?: string;
   readonly degraded?: boolean;
+  readonly closes?: boolean;
 }
 
 /** The API for autoscalers as one request handler. */
@@ -54,7 +55,7 @@ async function serve(req: IncomingMessage, res: ServerResponse, options: Handler
   } catch (error) {
     const known = error instanceof StatusError ? error : new StatusError(500, 'InternalError', 'internal error');
     if (known !== error) options.logger.error('request failed', { path: target.path, error: errorText(error) });
-    answer = { code: known.code, body: known.body };
+    answer = { code: known.code, body: known.body, closes: known.closes };
   }
   send(res, answer);
   options.meter.request(api, answer.code, (options.clock.monotonic() - started) / 1000);
@@ -121,13 +122,14 @@ function documentAt(path: string, accept: string, offered: Offer, version: strin
   throw pathNotFound();
 }
 
-function send(res: ServerResponse, { code, body, type = 'application/json', degraded }: Answer): void {
+function send(res: ServerResponse, { code, body, type = 'application/json', degraded, closes }: Answer): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   res.writeHead(code, {
     'content-type': type,
     'content-length': Buffer.byteLength(text),
     'x-content-type-options': 'nosniff',
     'cache-control': degraded || code === 503 ? 'no-store' : 'no-cache, private',
+    ...(closes ? { connection: 'close' } : {}),
   });
   res.end(text);
 }

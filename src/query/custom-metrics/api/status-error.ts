@@ -4,9 +4,17 @@ import type { RefusalForm } from '../../../net/http/index.ts';
 export class StatusError extends Error {
   readonly code: number;
   readonly reason: string;
+  /** Whether the connection ends with the answer. */
+  readonly closes: boolean;
 
-  constructor(code: number, reason: string, message: string, options?: { cause?: unknown }) {
+  constructor(
+    code: number,
+    reason: string,
+    message: string,
+    { closes = false, ...options }: { cause?: unknown; closes?: boolean } = {},
+  ) {
     super(message, options);
+    this.closes = closes;
     this.name = 'StatusError';
     this.code = code;
     this.reason = reason;
@@ -41,8 +49,8 @@ export const lacksNodes = (metric: string, nodes: readonly string[]): StatusErro
     `the metric ${metric} is incomplete: no data from node ${nodes.join(', ')}; an incomplete value is not served`,
   );
 
-export const notReady = (what: string): StatusError =>
-  new StatusError(503, 'ServiceUnavailable', `not ready: ${what}; try again`);
+export const notReady = (what: string, options: { closes?: boolean } = {}): StatusError =>
+  new StatusError(503, 'ServiceUnavailable', `not ready: ${what}; try again`, options);
 
 export const badRequest = (message: string): StatusError => new StatusError(400, 'BadRequest', message);
 

@@ -10,7 +10,7 @@ import { ReviewLimit } from '../../../net/review-limit.ts';
 import type { ApiReviews, UserInfo } from '../../../kube/reviews.ts';
 import { bearerToken } from '../../../net/token-auth.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
-import { StatusError } from '../api/status-error.ts';
+import { notReady, StatusError } from '../api/status-error.ts';
 import { anonymous, peerChain, userByCertificate } from './authenticate.ts';
 import type { ClientCas } from './client-ca.ts';
 
@@ -19,13 +19,16 @@ export type AccessReviews = Pick<ApiReviews, 'reviewToken' | 'mayAccessPath' | '
 
 export interface AccessOptions {
   readonly reviews: AccessReviews;
-  readonly cas: Pick<ClientCas, 'config'>;
+  readonly cas: Pick<ClientCas, 'config' | 'known'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** The subject of a request: values of metrics, or a discovery path. */
 export type Wish = ResourceAttributes | { readonly path: string };
+
+/** Why no caller can be known by its certificate. */
+export const unknownCas = 'the authentication configuration of the API server is not known';
 
 const keptMs = 10_000;
 const maxKept = 2_000;
@@ -34,7 +37,9 @@ const deadlineMs = 5_000;
 /**
  * Authorizes requests as an aggregated API server does: front proxy, client certificate, bearer token, anonymous; then
  * a SubjectAccessReview. Results are cached for ten seconds; failed reviews are not cached.
- * Errors: StatusError 401, 403, 429, 500.
+ * A refusal of the anonymous user ends the connection: TLS verifies a certificate only once for each connection, so the
+ * API server has to connect again after its CA has become known.
+ * Errors: StatusError 401, 403, 429, 500, 503.
  */
 export class Access {
   readonly #options: AccessOptions;
@@ -50,13 +55,19 @@ export class Access {
     this.#rights = new RecentAnswers(kept);
   }
 
-  /** Identifies the caller. Errors: 401 for an invalid token, 429 when too many tokens are presented. */
+  /**
+   * Identifies the caller.
+   * Errors: 401 for an invalid token, 429 when too many tokens are presented, 503 while the CAs are not known.
+   */
   async user(req: IncomingMessage): Promise<UserInfo> {
     const { cas, clock, reviews } = this.#options;
     const known = userByCertificate(req.headersDistinct, peerChain(req), cas.config, clock.now());
     if (known) return known;
     const token = bearerToken(req.headers.authorization);
-    if (token === undefined) return anonymous;
+    if (token === undefined) {
+      if (!cas.known) throw notReady(unknownCas, { closes: true });
+      return anonymous;
+    }
     const key = sha256Hex(token);
     const waitSeconds = this.#users.has(key) ? null : this.#limit.take(peerAddress(req.socket), token);
     if (waitSeconds !== null) {
@@ -78,7 +89,7 @@ export class Access {
           : reviews.mayAccessResource(user, { ...wish }, signal),
       ),
     );
-    if (!allowed) throw new StatusError(403, 'Forbidden', refusal(user, wish));
+    if (!allowed) throw new StatusError(403, 'Forbidden', refusal(user, wish), { closes: user === anonymous });
   }
 
   #within<T>(review: (signal: AbortSignal) => Promise<T>): Promise<T> {

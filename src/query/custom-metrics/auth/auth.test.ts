@@ -132,6 +132,13 @@ describe('reviews', () => {
     expect(await access.user(request())).toMatchObject({ username: 'system:anonymous' });
   });
 
+  test('an anonymous caller whom nothing allows loses its connection, and one with a name keeps it', async () => {
+    allowed = false;
+    const anonymous = await access.user(request());
+    await expect(access.check(anonymous, wish)).rejects.toMatchObject({ code: 403, closes: true });
+    await expect(access.check({ username: 'jane' }, wish)).rejects.toMatchObject({ code: 403, closes: false });
+  });
+
   test('an allowed and a denied review are cached for ten seconds; a failed one is not', async () => {
     await access.check({ username: 'jane' }, wish);
     allowed = false;
