@@ -72,7 +72,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
   const series: RuleWatchOptions['series'] = async (matchers, within) => {
     const now = clock.now();
     const request = { signal: within, partialResponse: true };
-    return [...(await server.runner.series([matchers], now - seriesWindowMs, now, request)).result];
+    return server.runner.series([matchers], now - seriesWindowMs, now, request);
   };
   const autoscaling = settings.customMetrics
     ? await startCustomMetrics({
@@ -95,7 +95,7 @@ export async function runQuery(settings: QuerySettings, { logger, clock, signal 
         providers:
           customMetricsRules === ''
             ? []
-            : [ruleProvider(watchRules({ file: customMetricsRules, series, clock, logger, signal }))],
+            : [ruleProvider(watchRules({ file: customMetricsRules, series, directory, clock, logger, signal }))],
       })
     : undefined;
   const stop = new AbortController();

@@ -85,7 +85,11 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   });
   pods.addIndex(podsByNamespace, ({ metadata }) => [metadata.namespace ?? '']);
   const monitors = watchDeclaredMetrics(cache, logger);
-  const providers = [monitorProvider(monitors.declared), ...(options.providers ?? []), presetProvider];
+  const providers = [
+    monitorProvider(monitors.declared, monitors.notReady),
+    ...(options.providers ?? []),
+    presetProvider,
+  ];
   const second = secondAdapter(options);
   const meter = createCustomMetricsMeter(options.registry, () => ({
     ...Object.fromEntries(providers.map((p) => [p.name, p.names().length])),
@@ -109,8 +113,8 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
   const notReady = (): string | undefined => {
     if (!cas.known) return unknownCas;
     if (!pods.synced) return 'the list of pods is not complete';
-    if (!monitors.synced()) return 'the list of TrafficMonitors is not complete';
-    return directory.synced ? undefined : 'the list of agents is not complete';
+    if (!directory.synced) return 'the list of agents is not complete';
+    return providers.map((provider) => provider.notReady?.()).find((reason) => reason !== undefined);
   };
   options.readiness.add('custom-metrics', () => {
     const reason = notReady();
@@ -202,7 +206,7 @@ function watchClientCas(cache: Cache, logger: Logger): ClientCas {
 function watchDeclaredMetrics(
   cache: Cache,
   logger: Logger,
-): { declared: () => readonly DeclaredMetric[]; synced: () => boolean } {
+): { declared: () => readonly DeclaredMetric[]; notReady: () => string | undefined } {
   const informer = cache.informer<TrafficMonitor>({ resource: trafficMonitors });
   let known: readonly DeclaredMetric[] | undefined;
   informer.onEvent(() => (known = undefined));
@@ -214,7 +218,7 @@ function watchDeclaredMetrics(
   };
   return {
     declared: () => (known ??= declaredMetrics(informer.list(), refused)),
-    synced: () => informer.synced,
+    notReady: () => (informer.synced ? undefined : 'the list of TrafficMonitors is not complete'),
   };
 }
 

@@ -33,6 +33,7 @@ const everything: MetricProvider = {
   name: 'test',
   names: () => [{ resource: describedResource('pods')!, metric: 'm' }],
   externalNames: () => ['m'],
+  notReady: () => unready,
   find: ({ resource, metric }) =>
     expressions[metric] && (metric === 'm' || resource)
       ? { samples: ['x'], windowMs: 60_000, label: resource?.label, ...expressions[metric] }
@@ -60,6 +61,8 @@ let asked: string[];
 let allowed: boolean;
 let externalOn: boolean;
 let fallsBack: boolean;
+/** Why the first provider is not ready. */
+let unready: string | undefined;
 /** Every evaluation waits for this promise. */
 let evaluation: Promise<void>;
 /** How many requests had their rights checked. */
@@ -67,7 +70,7 @@ let checks: number;
 const meter = createCustomMetricsMeter(new Registry(), () => ({}));
 
 beforeEach(async () => {
-  [evaluation, checks, fallsBack] = [Promise.resolve(), 0, false];
+  [evaluation, checks, fallsBack, unready] = [Promise.resolve(), 0, false, undefined];
   [values, missingNodes, failing, asked, allowed, externalOn] = [
     { foo: 1.5, bar: 2, ns: 7 },
     [],
@@ -290,6 +293,16 @@ test('beside a second adapter, a metric that a monitor declares for its namespac
   expect((await get(`${custom}/namespaces/other/metrics/busy`)).body).toEqual({ from: 'another adapter' });
   expect((await get(`${custom}/namespaces/ns/metrics/unknown`)).body).toEqual({ from: 'another adapter' });
   expect((await get(`${custom}/namespaces/ns/pods/*/m`)).body).toMatchObject({ kind: 'MetricValueList' });
+});
+
+test('while one source of metrics is not ready, no later source answers in its place', async () => {
+  unready = 'the series of the rules are not known';
+  const preset = `${custom}/namespaces/ns/pods/*/http_requests_per_second`;
+  const refused = await get(preset);
+  expect([refused.status, refused.body.message]).toEqual([503, expect.stringContaining(unready)]);
+  expect((await get(`${custom}/namespaces/ns/pods/*/m`)).status).toBe(200);
+  unready = undefined;
+  expect((await get(preset)).status).toBe(200);
 });
 
 test('a selector that cannot be read gives 400', async () => {

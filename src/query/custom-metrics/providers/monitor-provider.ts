@@ -62,9 +62,13 @@ function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource):
 }
 
 /** Metrics of `TrafficMonitor.spec.autoscaling`; `declared` is called at each use and must be cheap. */
-export function monitorProvider(declared: () => readonly DeclaredMetric[]): MetricProvider {
+export function monitorProvider(
+  declared: () => readonly DeclaredMetric[],
+  notReady: () => string | undefined = () => undefined,
+): MetricProvider {
   return {
     name: 'monitor',
+    notReady,
     names: () => declared().map(({ resource, metric }) => ({ resource, metric: metric.name })),
     externalNames: () => declared().map(({ metric }) => metric.name),
     find(request) {

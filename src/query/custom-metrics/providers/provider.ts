@@ -36,6 +36,8 @@ export interface MetricName {
 export interface MetricProvider {
   /** For logs and metrics. */
   readonly name: string;
+  /** Why the provider cannot tell yet which metrics it has; undefined or absent when it can. */
+  readonly notReady?: () => string | undefined;
   names(): readonly MetricName[];
   externalNames(): readonly string[];
   find(request: MetricRequest): MetricQuery | undefined;

@@ -5,6 +5,7 @@ import { sampleSelectors, widestRange } from '../providers/selectors.ts';
 import { describedResource } from '../resources.ts';
 import { fillTemplate } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
+import type { WatchedRules } from './watch-rules.ts';
 
 /** The metrics that the rules make from the series that exist now. */
 export interface RuleMetrics {
@@ -13,9 +14,10 @@ export interface RuleMetrics {
 }
 
 /** Metrics of rules in the style of prometheus-adapter. The first rule that makes a metric for a kind applies. */
-export function ruleProvider(metrics: () => RuleMetrics): MetricProvider {
+export function ruleProvider({ metrics, notReady }: WatchedRules): MetricProvider {
   return {
     name: 'rule',
+    notReady,
     names: () =>
       metrics().custom.flatMap(({ metric, labels }) =>
         [...labels.keys()].map((name) => ({ resource: describedResource(name)!, metric })),

@@ -18,7 +18,7 @@ export interface RuleMetric {
  * The metrics that a rule makes from the found series that pass its filters. Each has its name, and the kinds of
  * objects that the labels name. Pure.
  */
-export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMetric[] {
+export function ruleMetrics(rule: AdapterRule, found: Iterable<Labels>): RuleMetric[] {
   const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
   for (const labels of found) {
     const series = metricName(labels) ?? '';
@@ -34,6 +34,16 @@ export function ruleMetrics(rule: AdapterRule, found: readonly Labels[]): RuleMe
     }
   }
   return [...metrics].map(([series, { metric, labels }]) => ({ rule, metric, series, labels }));
+}
+
+/** The metrics of both lists. A metric that is in both describes the kinds of both. */
+export function unitedMetrics(some: readonly RuleMetric[], others: readonly RuleMetric[]): RuleMetric[] {
+  const united = new Map(some.map((metric) => [metric.series, metric]));
+  for (const other of others) {
+    const known = united.get(other.series);
+    united.set(other.series, known ? { ...known, labels: new Map([...known.labels, ...other.labels]) } : other);
+  }
+  return [...united.values()];
 }
 
 /**

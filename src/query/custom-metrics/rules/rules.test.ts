@@ -32,10 +32,10 @@ const series = [
 ];
 const jobs = [labels({ __name__: 'jobs_waiting', k8s_namespace_name: 'shop', k8s_deployment_name: 'worker' })];
 const { rules } = readAdapterRules(config);
-const provider = ruleProvider(() => ({
-  custom: [...ruleMetrics(rules[0]!, series), ...ruleMetrics(rules[1]!, jobs)],
-  external: [],
-}));
+const provider = ruleProvider({
+  metrics: () => ({ custom: [...ruleMetrics(rules[0]!, series), ...ruleMetrics(rules[1]!, jobs)], external: [] }),
+  notReady: () => undefined,
+});
 const find = (resource: string, metric: string, names?: string[]) =>
   provider.find({ resource: describedResource(resource)!, namespace: 'shop', metric, matchers: [], names });
 

@@ -5,44 +5,133 @@ import { createLogger } from '../../../base/logger.ts';
 import type { Labels } from '../../../promql/index.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
 import { until } from '../../../testing/until.ts';
-import { watchRules } from './watch-rules.ts';
+import { watchRules, type WatchedRules } from './watch-rules.ts';
 
 const rules = `
 rules:
-  - seriesQuery: 'jobs'
+  - seriesQuery: '{__name__=~"jobs|mails"}'
     resources: {template: "<<.Resource>>"}
     metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
 `;
-const seriesOf = (namespace: string): Labels => [
-  ['__name__', 'jobs'],
-  ['namespace', namespace],
+const seriesOf = (name: string, label = 'namespace'): Labels => [
+  ['__name__', name],
+  [label, 'x'],
 ];
 
-test('while the rules are invalid, the last valid ones stay in force and their series are looked up', async () => {
-  const dir = mkdtempSync(join(tmpdir(), 'rules-'));
-  const file = join(dir, 'rules.yaml');
-  const log: string[] = [];
-  const clock = new FakeClock();
-  const stopped = new AbortController();
-  let found = [seriesOf('shop')];
+let dir: string;
+let file: string;
+let log: string[];
+let clock: FakeClock;
+let stopped: AbortController;
+let found: Labels[];
+let missingNodes: string[];
+let broken: boolean;
+let synced: boolean;
+let asked: number;
+let watched: WatchedRules;
+
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'rules-'));
+  file = join(dir, 'rules.yaml');
   writeFileSync(file, rules);
-  const metrics = watchRules({
+  [log, clock, stopped] = [[], new FakeClock(), new AbortController()];
+  [found, missingNodes, broken, synced, asked] = [[seriesOf('jobs')], [], false, true, 0];
+});
+afterEach(() => {
+  stopped.abort();
+  rmSync(dir, { recursive: true });
+});
+
+function start(): void {
+  watched = watchRules({
     ...{ file, clock, signal: stopped.signal, logger: createLogger({ write: (line) => void log.push(line) }) },
-    series: async () => found,
+    directory: {
+      get synced() {
+        return synced;
+      },
+    },
+    series: async () => {
+      asked++;
+      if (broken) throw new Error('too many series');
+      return { result: found, missingNodes };
+    },
   });
-  const next = async (what: string, holds: () => boolean): Promise<void> => {
-    await clock.advance(30_000);
-    await until(what, holds);
-  };
-  await until('the first metrics', () => metrics().custom.length === 1);
+}
+const next = async (what: string, holds: () => boolean, ms = 30_000): Promise<void> => {
+  await clock.advance(ms);
+  await until(what, holds);
+};
+const names = (): string =>
+  watched
+    .metrics()
+    .custom.map(({ metric, labels }) => `${metric}(${[...labels.keys()].sort().join()})`)
+    .sort()
+    .join();
+
+test('while the rules are invalid, the last valid ones stay in force and their series are looked up', async () => {
+  start();
+  await until('the first metrics', () => names() === 'jobs(namespaces)');
   writeFileSync(file, 'rules: 7');
   found = [];
-  await next('metrics of the present series', () => metrics().custom.length === 0);
-  found = [seriesOf('shop')];
-  await next('metrics of the present series', () => metrics().custom.length === 1);
+  await next('metrics of the present series', () => names() === '');
+  found = [seriesOf('jobs')];
+  await next('metrics of the present series', () => names() === 'jobs(namespaces)');
   expect(log.filter((line) => line.includes('rules not read'))).toHaveLength(1);
   writeFileSync(file, `${rules}externalRules: []\n`);
   await next('the mended rules', () => log.filter((line) => line.includes('rules read')).length === 2);
-  stopped.abort();
-  rmSync(dir, { recursive: true });
+});
+
+test('series are looked for as soon as the agents are listed, and until then the rules are not ready', async () => {
+  synced = false;
+  start();
+  await until('the wait for the agents', () => clock.pending > 0);
+  await clock.advance(10_000);
+  expect([asked, watched.notReady()]).toEqual([0, expect.stringContaining('rules')]);
+  synced = true;
+  await next('the first metrics', () => names() === 'jobs(namespaces)', 1_000);
+  expect(watched.notReady()).toBeUndefined();
+});
+
+test('a failed look is repeated after a second, and then after growing times', async () => {
+  broken = true;
+  start();
+  await until('the first look', () => asked === 1 && clock.pending > 0);
+  expect(watched.notReady()).toContain('rules');
+  broken = false;
+  await next('the first metrics', () => names() === 'jobs(namespaces)', 1_000);
+  expect(watched.notReady()).toBeUndefined();
+  broken = true;
+  await next('a failed look', () => asked === 3);
+  await next('the next one', () => asked === 4, 1_000);
+  await clock.advance(1_000);
+  expect(asked).toBe(4);
+  await next('the third one', () => asked === 5, 1_000);
+  expect(names()).toBe('jobs(namespaces)');
+});
+
+test('rules whose query is refused for good keep the server from being ready for half a minute only', async () => {
+  broken = true;
+  start();
+  await until('the first look', () => asked === 1 && clock.pending > 0);
+  await clock.advance(29_000);
+  expect(watched.notReady()).toContain('rules');
+  await clock.advance(1_001);
+  expect(watched.notReady()).toBeUndefined();
+});
+
+test('without rules in the file, nothing is waited for', async () => {
+  writeFileSync(file, 'rules: []');
+  synced = false;
+  start();
+  await until('readiness', () => watched.notReady() === undefined);
+});
+
+test('an answer that lacks nodes takes no metric away', async () => {
+  found = [seriesOf('jobs'), seriesOf('mails')];
+  start();
+  await until('the first metrics', () => names() === 'jobs(namespaces),mails(namespaces)');
+  [found, missingNodes] = [[seriesOf('jobs', 'pod')], ['node-2']];
+  await next('the kinds of both answers', () => names() === 'jobs(namespaces,pods),mails(namespaces)');
+  missingNodes = [];
+  await next('the metrics of the whole answer', () => names() === 'jobs(pods)', 1_000);
 });

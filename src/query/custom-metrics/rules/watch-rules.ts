@@ -4,43 +4,65 @@ import { sleep } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
 import type { Logger } from '../../../base/logger.ts';
 import type { Labels, Matcher } from '../../../promql/index.ts';
+import type { AgentDirectory } from '../../agents/directory.ts';
 import { readAdapterRules, type AdapterRule, type AdapterRules } from './rule.ts';
-import { ruleMetrics } from './rule-series.ts';
+import { ruleMetrics, unitedMetrics, type RuleMetric } from './rule-series.ts';
 import type { RuleMetrics } from './rule-provider.ts';
 
 export interface RuleWatchOptions {
   /** The file with the adapter's rules; a missing file means no rules. */
   readonly file: string;
   /** Labels of the matching series of the last few minutes. */
-  readonly series: (matchers: readonly Matcher[], signal: AbortSignal) => Promise<readonly Labels[]>;
+  readonly series: (matchers: readonly Matcher[], signal: AbortSignal) => Promise<FoundSeries>;
+  /** No agent is asked before they are listed. */
+  readonly directory: Pick<AgentDirectory, 'synced'>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
 
+export interface FoundSeries {
+  readonly result: Iterable<Labels>;
+  readonly missingNodes: readonly string[];
+}
+
+export interface WatchedRules {
+  readonly metrics: () => RuleMetrics;
+  /** Why the metrics are not known yet; undefined once they are, or when there are no rules. */
+  readonly notReady: () => string | undefined;
+}
+
 const everyMs = 30_000;
+/** The first pause after a look that failed or lacks nodes; it doubles up to `everyMs`. Units: ms. */
+const retryMs = 1_000;
+/** A query that is refused for good keeps the server from being ready for this long. Units: ms. */
+const patienceMs = 30_000;
 
 /**
- * Reads the rules and looks for their series every half minute. When the rules cannot be read, the last good ones stay
- * in force.
+ * Reads the rules and looks for their series every half minute, and soon again after a look that failed or lacks nodes.
+ * Guarantees: when the rules cannot be read, the last good ones stay in force. A rule whose series cannot be read keeps
+ * its metrics. An answer that lacks nodes takes no metric away: it is united with the last whole one.
  */
-export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
+export function watchRules(options: RuleWatchOptions): WatchedRules {
   const { logger, clock, signal } = options;
-  let metrics: RuleMetrics = { custom: [], external: [] };
-  let rules: AdapterRules = { rules: [], externalRules: [] };
+  const known = new Map<AdapterRule, { shown: readonly RuleMetric[]; whole: readonly RuleMetric[] }>();
+  let rules: AdapterRules | undefined;
   let text = '';
   let fault = '';
+  let hasLooked = false;
+  let firstLookAt: number | undefined;
   const readRules = async (): Promise<void> => {
     const now = await readFile(options.file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    if (now === text) return;
+    if (now === text && rules) return;
     rules = readAdapterRules(now);
     text = now;
+    known.clear();
     logger.info('rules read', { file: options.file, rules: rules.rules.length });
   };
-  const look = async (): Promise<void> => {
+  const readAgain = async (): Promise<AdapterRule[]> => {
     const error = await readRules().then(
       () => '',
       (cause: unknown) => errorText(cause),
@@ -49,20 +71,49 @@ export function watchRules(options: RuleWatchOptions): () => RuleMetrics {
       logger.warn('rules not read, the last good ones stay', { file: options.file, error });
     }
     fault = error;
-    const all = async (list: readonly AdapterRule[]): Promise<RuleMetrics['custom']> =>
-      (
-        await Promise.all(list.map(async (rule) => ruleMetrics(rule, await options.series(rule.matchers, signal))))
-      ).flat();
-    metrics = { custom: await all(rules.rules), external: await all(rules.externalRules) };
+    rules ??= { rules: [], externalRules: [] };
+    return [...rules.rules, ...rules.externalRules];
+  };
+  /** Whether the answer lacks no node. */
+  const lookFor = async (rule: AdapterRule): Promise<boolean> => {
+    const { result, missingNodes } = await options.series(rule.matchers, signal);
+    const found = ruleMetrics(rule, result);
+    const isWhole = missingNodes.length === 0;
+    const whole = isWhole ? found : (known.get(rule)?.whole ?? []);
+    known.set(rule, { whole, shown: isWhole ? found : unitedMetrics(whole, found) });
+    return isWhole;
+  };
+  /** Looks for the series of all rules. Returns whether every answer is whole. */
+  const look = async (): Promise<boolean> => {
+    const list = await readAgain();
+    if (list.length === 0) return (hasLooked = true);
+    if (!options.directory.synced) return false;
+    firstLookAt ??= clock.monotonic();
+    const looks = await Promise.allSettled(list.map(lookFor));
+    const failed = looks.find((one) => one.status === 'rejected');
+    if (failed && !signal.aborted) {
+      logger.warn('the series that the rules select could not be read', { error: errorText(failed.reason) });
+    }
+    hasLooked ||= !failed;
+    return looks.every((one) => one.status === 'fulfilled' && one.value);
   };
   const run = async (): Promise<void> => {
+    let pauseMs = retryMs;
     while (!signal.aborted) {
-      await look().catch((error: unknown) =>
-        logger.warn('the rules, or the series that they select, could not be read', { error: errorText(error) }),
-      );
-      await sleep(clock, everyMs, signal).catch(() => {});
+      const isWhole = await look();
+      await sleep(clock, isWhole ? everyMs : pauseMs, signal).catch(() => {});
+      const isFirst = isWhole || firstLookAt === undefined;
+      pauseMs = isFirst ? retryMs : Math.min(everyMs, 2 * pauseMs);
     }
   };
   void run();
-  return () => metrics;
+  const metricsOf = (list: readonly AdapterRule[] = []): readonly RuleMetric[] =>
+    list.flatMap((rule) => known.get(rule)?.shown ?? []);
+  return {
+    metrics: () => ({ custom: metricsOf(rules?.rules), external: metricsOf(rules?.externalRules) }),
+    notReady: () => {
+      const isLate = firstLookAt !== undefined && clock.monotonic() - firstLookAt > patienceMs;
+      return hasLooked || isLate ? undefined : 'the series of the rules are not known';
+    },
+  };
 }

@@ -50,7 +50,10 @@ function keeps(expr: Expr, label: string): boolean {
 }
 
 export interface MetricServiceOptions {
-  /** Where metrics come from. Of several providers that know a metric, the first answers. */
+  /**
+   * Where metrics come from. Of several providers that know a metric, the first answers. None answers in the place of one
+   * that is not ready.
+   */
   readonly providers: readonly MetricProvider[];
   readonly values: Pick<ValueCache, 'get'>;
   readonly objects: Pick<ObjectLookup, 'names' | 'ready'>;
@@ -83,7 +86,7 @@ export class MetricService {
     this.#options = options;
   }
 
-  /** Whether any provider has the metric for this kind of object, or the external metric. Errors: StatusError 500. */
+  /** Whether any provider has the metric for this kind of object, or the external metric. Errors: StatusError 500, 503. */
   knows(path: CustomPath | ExternalPath): boolean {
     const { namespace, metric } = path;
     const { resource, name } = path.kind === 'custom' ? path : { resource: undefined, name: '*' };
@@ -162,9 +165,12 @@ export class MetricService {
       for (const provider of this.#options.providers) {
         const query = provider.find(request);
         if (query) return query;
+        const reason = provider.notReady?.();
+        if (reason !== undefined) throw notReady(reason);
       }
       return undefined;
     } catch (error) {
+      if (error instanceof StatusError) throw error;
       this.#options.logger.error('the query of a metric is invalid', { error: errorText(error) });
       throw storeFailed(error);
     }
