@@ -94,6 +94,13 @@ test('the mode force takes over a foreign registration', () => {
   expect(plan('force', api('v1beta1', adapter))).toMatchObject({ register: true });
 });
 
+test('a registration that is not taken over yet makes the API unavailable, even when its own server answers', () => {
+  const { register, condition } = plan('force', api('v1beta1', adapter, 'True'), api('v1beta2', ours, 'True'));
+  expect(register).toBe(true);
+  expect(condition).toMatchObject({ status: 'False', reason: 'Unavailable' });
+  expect(condition?.message).toMatch(/v1beta1.* Service monitoring\/prometheus-adapter .*not taken over yet/);
+});
+
 test('the condition about a foreign registration names its Service and the flag that takes it over', () => {
   const { condition } = plan('auto', api('v1beta1', adapter));
   expect(condition?.message).toContain('Service monitoring/prometheus-adapter');

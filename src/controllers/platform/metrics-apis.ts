@@ -10,7 +10,7 @@ import {
 
 /** A registration with the API server's aggregator. */
 export interface ApiServiceObject extends KubeObject {
-  spec?: { service?: { name?: string; namespace?: string } | null };
+  spec?: { service?: { name?: string; namespace?: string } | null; insecureSkipTLSVerify?: boolean };
   status?: ConditionedStatus;
 }
 
@@ -36,6 +36,21 @@ export function isAvailable(deployment: QueryDeployment): boolean {
 /** Whether a registration points to our query server. Labels are ignored, so that edits by others do not matter. */
 export function isOurs(namespace: string, { spec }: ApiServiceObject): boolean {
   return spec?.service?.name === names.query && spec.service.namespace === namespace;
+}
+
+/** The server that a registration points to, for messages. */
+function ownerOf({ spec }: ApiServiceObject): string {
+  const { service } = spec ?? {};
+  return service ? `Service ${service.namespace ?? ''}/${service.name ?? ''}` : 'the API server itself';
+}
+
+/**
+ * Our registration over the live one. A server whose certificate is not verified, as prometheus-adapter by its chart,
+ * is registered with a field that the API server refuses beside a CA. An apply only takes over fields that it has.
+ */
+export function overLive(registration: KubeObject, live: ApiServiceObject | undefined): KubeObject {
+  if (live?.spec?.insecureSkipTLSVerify !== true) return registration;
+  return { ...registration, spec: { ...(registration['spec'] as object), insecureSkipTLSVerify: false } };
 }
 
 /** One of the APIs that autoscalers read. */
@@ -84,15 +99,17 @@ export function planMetricsApi(
   });
   const foreign = present.find((one) => !isOurs(namespace, one));
   if (foreign && mode === 'auto') {
-    const { service } = foreign.spec ?? {};
-    const owner = service ? `Service ${service.namespace ?? ''}/${service.name ?? ''}` : 'the API server itself';
-    const message = `APIService ${foreign.metadata.name ?? ''} belongs to ${owner} and is left alone; remove it, or set ${api.flag}=force`;
+    const message = `APIService ${foreign.metadata.name ?? ''} belongs to ${ownerOf(foreign)} and is left alone; remove it, or set ${api.flag}=force`;
     return { serve: true, register: false, condition: unavailable('ForeignAPIService', message) };
   }
   const registered = present.some((one) => isOurs(namespace, one));
   if (!registered && !(query && isAvailable(query))) {
     const message = `the API is registered once Deployment ${names.query} is available`;
     return { serve: true, register: false, condition: unavailable('Unavailable', message) };
+  }
+  if (foreign) {
+    const message = `APIService ${foreign.metadata.name ?? ''} belongs to ${ownerOf(foreign)} and is not taken over yet`;
+    return { serve: true, register: true, condition: unavailable('Unavailable', message) };
   }
   const bad = api.apiServices
     .map((name) => ({

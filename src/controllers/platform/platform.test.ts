@@ -443,6 +443,37 @@ describe('custom metrics', () => {
     queryAnswers(true);
     await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'the takeover');
   });
+
+  test('are taken over with force from a server whose certificate nobody verifies', async () => {
+    const foreign = apiService('v1beta1', { name: 'prometheus-adapter', namespace: 'monitoring' });
+    Object.assign(foreign['spec'] as object, { insecureSkipTLSVerify: true });
+    await begin([[apiServices, foreign]], { customMetrics: 'force' });
+    const { storage } = harness.server;
+    const apply = storage.apply.bind(storage);
+    storage.apply = (resource, wanted, meta) => {
+      const { name } = wanted.metadata;
+      const before = storage.find(resource, undefined, name!)?.['spec'] as typeof spec;
+      const spec = wanted['spec'] as { insecureSkipTLSVerify?: boolean; caBundle?: string } | undefined;
+      if (wanted.kind === 'APIService' && (spec?.insecureSkipTLSVerify ?? before?.insecureSkipTLSVerify)) {
+        throw new StatusError(
+          422,
+          'Invalid',
+          `APIService ${name} is invalid: spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present`,
+        );
+      }
+      return apply(resource, wanted, meta);
+    };
+    queryAnswers(true);
+    await harness.passUntil(() => stored('v1beta1')?.service.name === 'svc-query', 'the takeover');
+    await harness.passUntil(() => stored('v1beta2'), 'the other version');
+    await harness.idle();
+    const applied = () => harness.server.seen({ plural: 'apiservices', verb: 'apply' }).length;
+    const before = applied();
+    storage.remove(coreResources.services, namespace, names.agent);
+    await harness.passUntil(() => storage.find(coreResources.services, namespace, names.agent), 'another reconcile');
+    await harness.idle();
+    expect(applied()).toBe(before);
+  });
 });
 
 test('a PodMonitor or ServiceMonitor is created once the cluster has its CRD', async () => {

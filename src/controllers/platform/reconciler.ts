@@ -54,6 +54,7 @@ import {
   isOurs,
   customMetricsApi,
   externalMetricsApi,
+  overLive,
   planMetricsApi,
   type ApiServiceObject,
   type QueryDeployment,
@@ -174,8 +175,11 @@ export function setupPlatform(
       ...(monitors ? { monitors } : {}),
     });
     const owner = await tried(() => installationOwner(context));
-    const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject =>
-      ownedFromOutside(withForeignScale(withUserChanges(child, live), live), namespace, owner);
+    const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject => {
+      // Another server's registration lacks our labels, so that the children's cache does not show it.
+      if (child.kind === 'APIService') child = overLive(child, apiServices.get({ name: child.metadata.name! }));
+      return ownedFromOutside(withForeignScale(withUserChanges(child, live), live), namespace, owner);
+    };
     // Without the CA bundle, the objects that carry it are not rendered. The existing ones must not be pruned then.
     const belongs = (child: KubeObject): boolean =>
       certificates !== undefined && (child.kind !== 'APIService' || isOurs(namespace, child));
