@@ -4,6 +4,7 @@ import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
 import { compileOnce } from '../base/text/compile-pattern.ts';
 import { regexShape, shapeTest } from '../base/text/regex-shape.ts';
+import { selectorTerms } from '../base/text/selector-terms.ts';
 import { itemSubject, type ItemSubject } from './item-subject.ts';
 import type { Recorded } from './records.ts';
 
@@ -198,7 +199,7 @@ type Labels = Readonly<Record<string, string>>;
  * Errors: ERR_INPUT_INVALID that names `field`.
  */
 function parseLabelSelector(text: string, field: string): (labels: Labels) => boolean {
-  const tests = split(text).map((part) => requirement(part.trim(), field));
+  const tests = selectorTerms(text, field).map((part) => requirement(part.trim(), field));
   if (tests.length === 0) throw new OperatorError('ERR_INPUT_INVALID', `${field}: is empty`);
   return (labels) => tests.every((test) => test(labels));
 }
@@ -226,10 +227,4 @@ function requirement(part: string, field: string): (labels: Labels) => boolean {
     );
   const name = exists[2]!;
   return exists[1] ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
-}
-
-/** Splits at commas outside of parentheses. */
-function split(text: string): string[] {
-  const parts = text.split(/,(?![^(]*\))/);
-  return parts.length === 1 && parts[0]!.trim() === '' ? [] : parts;
 }

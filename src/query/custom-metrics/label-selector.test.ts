@@ -26,6 +26,22 @@ test('the terms of a selector become matchers on series', () => {
   ]);
 });
 
-test.each(['=', 'a in b', 'a=b=c', 'a b'])('the selector %p is refused; the error names the parameter', (selector) => {
-  expect(() => parseLabelSelector(selector, 'labelSelector')).toThrow(/labelSelector/);
+test.each(['=', 'a in b', 'a=b=c', 'a b', 'a in (b,c', 'a,', 'a in ((b),c)'])(
+  'the selector %p is refused; the error names the parameter',
+  (selector) => {
+    expect(() => parseLabelSelector(selector, 'labelSelector')).toThrow(/labelSelector/);
+  },
+);
+
+test.each([',', '(,', '),', 'a in (b),'])('a selector of very many %p is refused in a moment', (part) => {
+  const started = performance.now();
+  expect(() => parseLabelSelector(part.repeat(200_000), 'labelSelector')).toThrow(/labelSelector/);
+  expect(performance.now() - started).toBeLessThan(1_000);
+});
+
+test('a selector may name hundreds of values', () => {
+  const values = Array.from({ length: 900 }, (_, i) => `v${i}`);
+  const [term] = parseLabelSelector(`app in (${values.join(',')})`, 'labelSelector');
+  expect(term?.values).toEqual(values);
+  expect(() => parseLabelSelector(`app in (${'v,'.repeat(2_000)}v)`, 'labelSelector')).toThrow(/commas/);
 });

@@ -1,4 +1,5 @@
 import { OperatorError } from '../../base/errors.ts';
+import { selectorTerms } from '../../base/text/selector-terms.ts';
 import { anyOf } from '../../base/text/texts.ts';
 import type { Matcher } from '../../promql/index.ts';
 
@@ -16,11 +17,10 @@ const term = new RegExp(
 
 /**
  * Reads a label selector as the API server writes it in a URL: `a=b,c!=d,e in (f,g),h notin (i),j,!k`.
- * Errors: ERR_INPUT_INVALID that names the term.
+ * Errors: ERR_INPUT_INVALID that names the term, or for more than a thousand commas.
  */
 export function parseLabelSelector(text: string, field: string): Requirement[] {
-  if (text.trim() === '') return [];
-  return text.split(/,(?![^(]*\))/).map((part) => {
+  return selectorTerms(text, field).map((part) => {
     const match = term.exec(part);
     if (!match) throw new OperatorError('ERR_INPUT_INVALID', `${field}: cannot read ${JSON.stringify(part.trim())}`);
     const [, , missing, setKey, set, list, equalKey, operator, value, exists] = match;
