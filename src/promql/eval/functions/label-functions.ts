@@ -1,4 +1,5 @@
 import { patternCost } from '../../../base/text/pattern-cost.ts';
+import { readReplacement } from '../../../base/text/replacement.ts';
 import { QueryError, executionError } from '../../errors.ts';
 import { queryLimits } from '../../limits.ts';
 import { checkPattern, compileWithin, type LimitedPattern } from '../../matching/pattern.ts';
@@ -89,36 +90,15 @@ function relabelled(column: Column, name: string, value: string): Column {
   return { ...column, labels: setLabel(column.labels, name, value), dropName };
 }
 
-/** What Go takes for the number of a group. A longer run of digits, or one with zeros in front, is a name. */
-const isNumber = /^(?:0|[1-9]\d{0,8})$/;
-
 /**
- * A replacement template as Go expands it: `$name` takes the longest run of word characters, `${name}` is explicit,
- * `$$` is a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
- * The returned function gives null for a value that the pattern does not match as a whole.
+ * A function that expands a replacement for a value. It gives null for a value that the pattern does not match as a
+ * whole.
  */
 function parseTemplate(template: string, { regex, allow }: LimitedPattern): (value: string) => string | null {
-  const parts: (string | { group: number })[] = [];
-  const names = regex.namedGroups() as Record<string, number>;
-  const reference = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;
-  let last = 0;
-  for (const match of template.matchAll(reference)) {
-    parts.push(template.slice(last, match.index));
-    last = match.index + match[0].length;
-    const name = match[1] ?? match[2];
-    if (name === undefined) parts.push('$');
-    else parts.push({ group: isNumber.test(name) ? Number(name) : (names[name] ?? -1) });
-  }
-  parts.push(template.slice(last));
+  const expand = readReplacement(template, regex);
   return (value) => {
     allow(value);
     const matcher = regex.matcher(value);
-    if (!matcher.matches()) return null;
-    const count = matcher.groupCount();
-    const texts = parts.map((part) => {
-      if (typeof part === 'string') return part;
-      return part.group < 0 || part.group > count ? '' : (matcher.group(part.group) ?? '');
-    });
-    return joinedWithin(texts, '');
+    return matcher.matches() ? joinedWithin(expand(matcher), '') : null;
   };
 }

@@ -1,4 +1,3 @@
-import { escapedPattern } from '../../../base/text/texts.ts';
 import { metricName, type Labels } from '../../../promql/index.ts';
 import { describedResource, type DescribedResource } from '../resources.ts';
 import { takesSeries } from './query-template.ts';
@@ -19,21 +18,27 @@ export interface RuleMetric {
  * objects that the labels name. Pure.
  */
 export function ruleMetrics(rule: AdapterRule, found: Iterable<Labels>): RuleMetric[] {
-  const metrics = new Map<string, { metric: string; labels: Map<string, string> }>();
+  /** By series' name; undefined for a name that gives no metric. */
+  const metrics = new Map<string, ReturnType<typeof emptyMetric>>();
+  const kinds = new Map<string, DescribedResource | undefined>();
   for (const labels of found) {
     const series = metricName(labels) ?? '';
-    if (!rule.seriesFilters.every(({ is, isNot }) => (is?.test(series) ?? true) && !isNot?.test(series))) continue;
-    if (!takesSeries(rule.metricsQuery, series)) continue;
-    const metric = nameOf(rule, series);
-    if (metric === undefined) continue;
-    const known = metrics.get(series) ?? { metric, labels: new Map<string, string>() };
-    metrics.set(series, known);
+    if (!metrics.has(series)) metrics.set(series, emptyMetric(rule, series));
+    const known = metrics.get(series);
+    if (!known) continue;
     for (const [label] of labels) {
-      const resource = resourceOf(rule, label);
+      if (!kinds.has(label)) kinds.set(label, resourceOf(rule, label));
+      const resource = kinds.get(label);
       if (resource) known.labels.set(resource.name, label);
     }
   }
-  return [...metrics].map(([series, { metric, labels }]) => ({ rule, metric, series, labels }));
+  return [...metrics.values()].filter((metric) => metric !== undefined);
+}
+
+function emptyMetric(rule: AdapterRule, series: string): (RuleMetric & { labels: Map<string, string> }) | undefined {
+  if (!rule.selects(series) || !takesSeries(rule.metricsQuery, series)) return undefined;
+  const metric = rule.nameOf(series);
+  return metric === undefined ? undefined : { rule, metric, series, labels: new Map<string, string>() };
 }
 
 /** The metrics of both lists. A metric that is in both describes the kinds of both. */
@@ -46,30 +51,14 @@ export function unitedMetrics(some: readonly RuleMetric[], others: readonly Rule
   return [...united.values()];
 }
 
-/**
- * The metric's name for a series' name; undefined if the rule does not match it. In `nameAs`, `$1` and `${1}` are
- * references to groups, as in Go's regular expressions.
- */
-function nameOf({ nameMatches, nameAs }: AdapterRule, series: string): string | undefined {
-  const match = nameMatches.exec(series);
-  if (!match) return undefined;
-  if (nameAs === undefined) return match[1] ?? series;
-  return nameAs.replaceAll(/\$\{?(\w+)\}?/g, (_, group: string) =>
-    /^\d+$/.test(group) ? (match[Number(group)] ?? '') : (match.groups?.[group] ?? ''),
-  );
-}
-
-function resourceOf({ overrides, template }: AdapterRule, label: string): DescribedResource | undefined {
+function resourceOf({ overrides, kindOf }: AdapterRule, label: string): DescribedResource | undefined {
   const override = overrides.get(label);
   if (override !== undefined) return describedResource(override) ?? describedResource(withGroup(override));
-  if (template === undefined) return undefined;
-  const pattern = escapedPattern(template)
-    .replaceAll(/<<\s*\\\.Resource\s*>>/g, '(?<resource>[a-z]+)')
-    .replaceAll(/<<\s*\\\.Group\s*>>/g, '(?<group>[a-z.]*)');
-  const { resource, group } = new RegExp(`^${pattern}$`).exec(label)?.groups ?? {};
-  if (resource === undefined) return undefined;
+  const kind = kindOf?.(label);
+  if (!kind) return undefined;
+  const { resource, group } = kind;
   const plural = resource.endsWith('s') ? resource : `${resource}s`;
-  return describedResource(group ? `${plural}.${group}` : plural) ?? describedResource(withGroup(plural));
+  return describedResource(group === '' ? plural : `${plural}.${group}`) ?? describedResource(withGroup(plural));
 }
 
 /** Rules may omit the API group of a kind, because each of these plurals belongs to one group only. */

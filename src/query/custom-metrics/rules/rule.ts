@@ -1,21 +1,21 @@
 import { parse as parseYaml } from 'yaml';
 import { OperatorError } from '../../../base/errors.ts';
 import { type Matcher, parseSelector } from '../../../promql/index.ts';
+import { labelReader, metricNamer, nameTest, type NamedKind } from './rule-patterns.ts';
 import { type QueryTemplate, readTemplate } from './query-template.ts';
 
 /** One rule of a prometheus-adapter configuration, checked. */
 export interface AdapterRule {
   readonly seriesQuery: string;
   readonly matchers: readonly Matcher[];
-  /** A series is selected when its metric name passes all filters. */
-  readonly seriesFilters: readonly { readonly is?: RegExp; readonly isNot?: RegExp }[];
+  /** Whether a series of this name is selected: its name passes all filters. */
+  readonly selects: (series: string) => boolean;
   /** Label → kind of object, such as `pod` or `deployments.apps`. */
   readonly overrides: ReadonlyMap<string, string>;
-  /** The form of the labels that name an object: a text with `<<.Resource>>` and `<<.Group>>` in it. */
-  readonly template: string | undefined;
-  readonly nameMatches: RegExp;
-  /** The metric's name; if undefined, it is the first group of `nameMatches`, or the whole name of the series. */
-  readonly nameAs: string | undefined;
+  /** The kind of objects that a label of this form names; undefined without a template. */
+  readonly kindOf: ((label: string) => NamedKind | undefined) | undefined;
+  /** The metric's name for a series' name; undefined if the rule does not match it. */
+  readonly nameOf: (series: string) => string | undefined;
   readonly metricsQuery: QueryTemplate;
 }
 
@@ -53,17 +53,20 @@ function readRule(rule: Mapping, at: string): AdapterRule {
   const name = mapping(rule['name'] ?? {}, `${at}.name`);
   const filters = rule['seriesFilters'] ?? [];
   if (!Array.isArray(filters)) return refuse(`${at}.seriesFilters`, 'must be a list');
+  const tests = filters.flatMap((filter, i) => {
+    const { is, isNot } = mapping(filter, `${at}.seriesFilters[${i}]`);
+    const test = (pattern: unknown, where: string): ((series: string) => boolean) =>
+      nameTest(text(pattern, where), where);
+    const isMatch = is === undefined ? undefined : test(is, `${at}.seriesFilters[${i}].is`);
+    const isOther = isNot === undefined ? undefined : test(isNot, `${at}.seriesFilters[${i}].isNot`);
+    return [...(isMatch ? [isMatch] : []), ...(isOther ? [(series: string): boolean => !isOther(series)] : [])];
+  });
+  const template = optionalText(resources['template'], `${at}.resources.template`);
   const overrides = Object.entries(mapping(resources['overrides'] ?? {}, `${at}.resources.overrides`));
   return {
     seriesQuery,
     matchers: selector(seriesQuery, `${at}.seriesQuery`),
-    seriesFilters: filters.map((filter, i) => {
-      const { is, isNot } = mapping(filter, `${at}.seriesFilters[${i}]`);
-      return {
-        ...(is === undefined ? {} : { is: re2(text(is, 'is'), `${at}.seriesFilters[${i}].is`) }),
-        ...(isNot === undefined ? {} : { isNot: re2(text(isNot, 'isNot'), `${at}.seriesFilters[${i}].isNot`) }),
-      };
-    }),
+    selects: (series) => tests.every((test) => test(series)),
     overrides: new Map(
       overrides.map(([label, value]) => {
         const { group = '', resource } = mapping(value, `${at}.resources.overrides.${label}`);
@@ -71,9 +74,12 @@ function readRule(rule: Mapping, at: string): AdapterRule {
         return [label, group === '' ? kind : `${kind}.${text(group, 'group')}`];
       }),
     ),
-    template: optionalText(resources['template'], `${at}.resources.template`),
-    nameMatches: re2(optionalText(name['matches'], `${at}.name.matches`) || '.*', `${at}.name.matches`),
-    nameAs: optionalText(name['as'], `${at}.name.as`) || undefined,
+    kindOf: template === undefined ? undefined : labelReader(template, `${at}.resources.template`),
+    nameOf: metricNamer(
+      optionalText(name['matches'], `${at}.name.matches`) ?? '.*',
+      optionalText(name['as'], `${at}.name.as`),
+      `${at}.name.matches`,
+    ),
     metricsQuery,
   };
 }
@@ -103,13 +109,4 @@ const optionalText = (value: unknown, at: string): string | undefined =>
 
 function refuse(at: string, why: string): never {
   throw new OperatorError('ERR_INPUT_INVALID', `${at}: ${why}`);
-}
-
-/** A pattern of a rule. Not anchored, as in the adapter. Errors: ERR_INPUT_INVALID that names the field. */
-function re2(pattern: string, at: string): RegExp {
-  try {
-    return new RegExp(pattern.replaceAll('(?P<', '(?<'), 'u');
-  } catch (cause) {
-    throw new OperatorError('ERR_INPUT_INVALID', `${at}: not a pattern`, { cause });
-  }
 }

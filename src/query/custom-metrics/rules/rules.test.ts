@@ -76,7 +76,43 @@ test.each<[string, RegExp]>([
   ['rules: [{metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
   ['rules: [{seriesQuery: "{", metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
   ['rules: [{seriesQuery: a, metricsQuery: b, name: {matches: "("}}]', /rules\[0\]\.name\.matches/],
+  ['rules: [{seriesQuery: a, metricsQuery: b, name: {matches: "(?=a)"}}]', /rules\[0\]\.name\.matches/],
+  ['rules: [{seriesQuery: a, metricsQuery: b, seriesFilters: [{is: "(a{1000}){1000}"}]}]', /seriesFilters\[0\]\.is/],
+  [
+    'rules: [{seriesQuery: a, metricsQuery: b, resources: {template: "<<.Resource>>_<<.Resource>>"}}]',
+    /rules\[0\]\.resources\.template: .*twice/,
+  ],
   ['a: [', /not YAML/],
 ])('the rules "%s" are refused with the reason', (text, message) => {
   expect(() => readAdapterRules(text)).toThrow(message);
+});
+
+/** The metrics of a rule with these fields, for series of these names. */
+function namesOf(fields: object, ...series: string[]): string[] {
+  const rule = { seriesQuery: 'a', metricsQuery: '<<.Series>>', ...fields };
+  const read = readAdapterRules(JSON.stringify({ rules: [rule] })).rules[0]!;
+  return ruleMetrics(
+    read,
+    series.map((name) => labels({ __name__: name })),
+  ).map(({ metric }) => metric);
+}
+
+test.each<[string, object, string[], string[]]>([
+  ['flags', { seriesFilters: [{ is: '(?i)HTTP.*' }] }, ['http_a', 'grpc_a'], ['http_a']],
+  ['classes', { seriesFilters: [{ isNot: '^[[:alpha:]]+$' }] }, ['jobs', 'jobs_1'], ['jobs_1']],
+  ['a part of the name', { seriesFilters: [{ is: '_total' }] }, ['a_total_b', 'b'], ['a_total_b']],
+  ['the first group', { name: { matches: '^(.*)_total$' } }, ['a_total', 'b'], ['a']],
+  ['a numbered group', { name: { matches: '^(.*)_total$', as: '${1}_per_second' } }, ['a_total'], ['a_per_second']],
+  ['a named group', { name: { matches: '^(?P<base>.*)_total$', as: 'x_$base' } }, ['a_total'], ['x_a']],
+  ['the longest group name, as Go does, and no such group', { name: { matches: '(a)', as: '$1_b' } }, ['a'], []],
+])('patterns of rules are those of RE2: %s', (_what, fields, series, metrics) => {
+  expect(namesOf(fields, ...series)).toEqual(metrics);
+});
+
+test('no pattern of a rule takes more than linear time', () => {
+  const started = performance.now();
+  const name = `${'a'.repeat(28)}!`;
+  expect(namesOf({ seriesFilters: [{ is: '^(([a-z]+)_?)*_total$' }] }, name)).toEqual([]);
+  expect(namesOf({ name: { matches: '^(([a-z]+)_?)*_total$' } }, name)).toEqual([]);
+  expect(performance.now() - started).toBeLessThan(1_000);
 });
