@@ -85,6 +85,11 @@ export function takesSeries(template: QueryTemplate, series: string): boolean {
   return !template.some((part) => part.kind === 'series' && part.place.quotes === undefined) || isSelector(series);
 }
 
+/** Whether the query contains `<<.LabelValuesByName>>` of this label. */
+export function insertsValueOf(template: QueryTemplate, label: string): boolean {
+  return template.some((part) => part.kind === 'valueOf' && part.label === label);
+}
+
 /** Whether the bare name is a selector in PromQL. It is none if it is a keyword, such as `inf`. */
 function isSelector(series: string): boolean {
   try {

@@ -3,7 +3,7 @@ import { anyOf } from '../../../base/text/texts.ts';
 import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
 import { sampleSelectors, widestRange } from '../providers/selectors.ts';
 import { describedResource } from '../resources.ts';
-import { fillTemplate } from './query-template.ts';
+import { fillTemplate, insertsValueOf } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
 import type { WatchedRules } from './watch-rules.ts';
 
@@ -12,6 +12,12 @@ export interface RuleMetrics {
   readonly custom: readonly RuleMetric[];
   readonly external: readonly RuleMetric[];
 }
+
+/**
+ * The longest list of names in a query: a rule may contain it several times, and a query has at most 131,072
+ * characters. Units: characters.
+ */
+const longestNames = 8_192;
 
 /** Metrics of rules in the style of prometheus-adapter. The first rule that makes a metric for a kind applies. */
 export function ruleProvider({ metrics, notReady }: WatchedRules): MetricProvider {
@@ -33,7 +39,7 @@ export function ruleProvider({ metrics, notReady }: WatchedRules): MetricProvide
       if (!found || label === undefined) return undefined;
       const scope = namespace === undefined ? [] : namespaceMatcher(found, namespace);
       if (!scope) return undefined;
-      return ruleQuery(found, [...scope, objectMatcher(label, names), ...matchers], label);
+      return ruleQuery(found, [...scope, objectMatcher(found, label, names), ...matchers], label);
     },
   };
 }
@@ -44,9 +50,15 @@ function namespaceMatcher({ labels }: RuleMetric, value: string): Matcher[] | un
   return name === undefined ? undefined : [{ type: '=', name, value }];
 }
 
-function objectMatcher(name: string, names: readonly string[] | undefined): Matcher {
-  if (names === undefined || names.length === 0) return { type: '!=', name, value: '' };
-  return names.length === 1 ? { type: '=', name, value: names[0]! } : { type: '=~', name, value: anyOf(names) };
+/**
+ * The condition on the series of the requested objects. The value service picks its rows anyway, so a list that could
+ * make the query too long is left out, unless the rule inserts the names themselves.
+ */
+function objectMatcher({ rule }: RuleMetric, name: string, names: readonly string[] | undefined): Matcher {
+  if (names?.length === 1) return { type: '=', name, value: names[0]! };
+  const value = anyOf(names ?? []);
+  const isNeeded = value.length <= longestNames || insertsValueOf(rule.metricsQuery, name);
+  return value !== '' && isNeeded ? { type: '=~', name, value } : { type: '!=', name, value: '' };
 }
 
 function ruleQuery({ rule, series }: RuleMetric, matchers: readonly Matcher[], label: string | undefined): MetricQuery {

@@ -19,6 +19,10 @@ rules:
   - seriesQuery: '{__name__=~"^jobs_.*"}'
     resources: {template: "k8s_<<.Resource>>_name"}
     metricsQuery: 'max(<<.Series>>{k8s_namespace_name="<<.LabelValuesByName.k8s_namespace_name>>"}) by (<<.GroupBy>>)'
+  - seriesQuery: '{__name__=~"^jobs_.*"}'
+    resources: {template: "k8s_<<.Resource>>_name"}
+    name: {as: "jobs_named"}
+    metricsQuery: 'max(<<.Series>>{k8s_deployment_name=~"<<.LabelValuesByName.k8s_deployment_name>>"}) by (<<.GroupBy>>)'
 `;
 const labels = (object: Record<string, string>): Labels => Object.entries(object).sort(([a], [b]) => (a < b ? -1 : 1));
 const series = [
@@ -33,7 +37,10 @@ const series = [
 const jobs = [labels({ __name__: 'jobs_waiting', k8s_namespace_name: 'shop', k8s_deployment_name: 'worker' })];
 const { rules } = readAdapterRules(config);
 const provider = ruleProvider({
-  metrics: () => ({ custom: [...ruleMetrics(rules[0]!, series), ...ruleMetrics(rules[1]!, jobs)], external: [] }),
+  metrics: () => ({
+    custom: [...ruleMetrics(rules[0]!, series), ...ruleMetrics(rules[1]!, jobs), ...ruleMetrics(rules[2]!, jobs)],
+    external: [],
+  }),
   notReady: () => undefined,
 });
 const find = (resource: string, metric: string, names?: string[]) =>
@@ -47,8 +54,10 @@ test('series that a filter refuses give no metric; for other series, the rule na
       .sort(),
   ).toEqual([
     'deployments.apps/http_requests_per_second',
+    'deployments.apps/jobs_named',
     'deployments.apps/jobs_waiting',
     'namespaces/http_requests_per_second',
+    'namespaces/jobs_named',
     'namespaces/jobs_waiting',
     'pods/http_requests_per_second',
   ]);
@@ -62,6 +71,16 @@ test('the series, the matchers and the grouping are filled into the query', () =
     windowMs: 120_000,
     label: 'kubernetes_pod_name',
   });
+});
+
+test('a list of very many pods is left out of the query, unless the query inserts the names', () => {
+  const many = Array.from({ length: 2_000 }, (_, i) => `${'checkout-'.repeat(4)}${i}`.padEnd(45, 'x'));
+  const query = find('pods', 'http_requests_per_second', many);
+  expect(query?.value).toBe(
+    'sum(rate(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name!=""}[2m])) by (kubernetes_pod_name)',
+  );
+  expect(query?.samples).toEqual(['http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name!=""}']);
+  expect(find('deployments.apps', 'jobs_named', many)?.value).toContain(many.join('|'));
 });
 
 test('a resource template maps labels to kinds, and a query can insert a value by its label name', () => {
