@@ -68,6 +68,23 @@ test('user headers are ignored if the client certificate has another name or ano
   expect(userByCertificate(headers, [], cas.config, now)).toBeUndefined();
 });
 
+test('headers of the front proxy are UTF-8; a text that is not stays as it is', async () => {
+  // Node's parser reads the bytes of a header as latin1.
+  const sent = (text: string): string => Buffer.from(text).toString('latin1');
+  const given = {
+    'x-remote-user': [sent('jürgen')],
+    'x-remote-uid': [sent('№ 42')],
+    'x-remote-group': [sent('équipe'), 'caf\xe9', 'team'],
+    'x-remote-extra-example.com%2f%c3%bcber': [sent('ß'), 'a'],
+  };
+  expect(userByCertificate(given, await chain(frontProxyCa, 'front-proxy-client'), cas.config, now)).toEqual({
+    username: 'jürgen',
+    uid: '№ 42',
+    groups: ['équipe', 'caf\xe9', 'team', 'system:authenticated'],
+    extra: { 'example.com/über': ['ß', 'a'] },
+  });
+});
+
 test('an empty list of allowed names allows every name', async () => {
   cas.set(readAuthenticationConfig(data({ 'requestheader-allowed-names': '[]' })));
   const user = userByCertificate(headers, await chain(frontProxyCa, 'anything'), cas.config, now);

@@ -49,23 +49,31 @@ function userOfHeaders(
   headers: IncomingMessage['headersDistinct'],
   config: AuthenticationConfig,
 ): UserInfo | undefined {
-  const first = (names: readonly string[]): string | undefined =>
-    names.flatMap((name) => headers[name] ?? []).find((value) => value !== '');
+  const all = (names: readonly string[]): string[] => names.flatMap((name) => headers[name] ?? []).map(asUtf8);
+  const first = (names: readonly string[]): string | undefined => all(names).find((value) => value !== '');
   const username = first(config.usernameHeaders);
   if (username === undefined) return undefined;
   const uid = first(config.uidHeaders);
-  const groups = withAuthenticated(
-    username,
-    config.groupHeaders.flatMap((name) => headers[name] ?? []),
-  );
+  const groups = withAuthenticated(username, all(config.groupHeaders));
   const extra: Record<string, string[]> = {};
-  for (const [name, values] of Object.entries(headers)) {
+  for (const name of Object.keys(headers)) {
     const prefix = config.extraHeaderPrefixes.find((p) => name.startsWith(p));
-    if (prefix === undefined || !values) continue;
+    if (prefix === undefined) continue;
     const key = percentDecoded(name.slice(prefix.length)).toLowerCase();
-    extra[key] = [...(extra[key] ?? []), ...values];
+    extra[key] = [...(extra[key] ?? []), ...all([name])];
   }
   return { username, groups, extra, ...(uid === undefined ? {} : { uid }) };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** The value of a header that the API server wrote in UTF-8. Node reads its bytes as latin1. */
+function asUtf8(value: string): string {
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
+  }
 }
 
 /**
