@@ -76,6 +76,11 @@ const claims: Claim[] = [
     factor: second,
   },
   {
+    says: [guide('autoscaling'), /rules are waited for at most (\d+) seconds/],
+    is: ['src/query/custom-metrics/rules/watch-rules.ts', /patienceMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
     says: [guide('autoscaling'), /of at most (\d+) MiB, within `--agent-timeout`/],
     is: ['src/query/custom-metrics/fallback/second-adapter.ts', /maxBytes = ([\d *]+)/],
     factor: MiB,
