@@ -97,7 +97,7 @@ test.each([
   expect(stdout).not.toBe('');
 });
 
-test('the plugin loads client-node when a kubeconfig has an exec plugin, and only then', async () => {
+test('the plugin loads client-node for an auth provider of a kubeconfig, and for no other user', async () => {
   const asked = join(dir, 'asked');
   const exec = {
     apiVersion: 'client.authentication.k8s.io/v1',
@@ -117,13 +117,15 @@ test('the plugin loads client-node when a kubeconfig has an exec plugin, and onl
     await writeFile(kubeconfig, JSON.stringify(config));
     return run('kubectl-svc/kubectl-svc.js', ['status'], { KUBECONFIG: kubeconfig });
   };
-  await status({ exec });
-  expect(await readdir(dir)).toContain('asked');
   const text = await readFile(clientNode);
   await writeFile(clientNode, 'throw new Error("client-node was loaded")');
   try {
-    expect((await status({ token: 't' })).stderr).not.toContain('client-node was loaded');
-    expect((await status({ exec })).stderr).toContain('client-node was loaded');
+    for (const user of [{ token: 't' }, { exec }]) {
+      expect((await status(user)).stderr).not.toContain('client-node was loaded');
+    }
+    expect(await readdir(dir)).toContain('asked');
+    const provider = { name: 'oidc', config: { 'idp-issuer-url': 'https://issuer.example', 'id-token': 't' } };
+    expect((await status({ 'auth-provider': provider })).stderr).toContain('client-node was loaded');
   } finally {
     await writeFile(clientNode, text);
   }

@@ -120,9 +120,8 @@ export function namespaceOf(settings: KubeSettings): string | undefined {
 }
 
 /**
- * The same content as a configuration object of client-node, for code that needs its authenticators (exec plugins,
- * OIDC, cloud providers) or its typed clients. Caveats: the first call in a process loads all of client-node,
- * synchronously.
+ * The same content as a configuration object of client-node, for code that needs its authenticators (OIDC, cloud
+ * providers) or its typed clients. Caveats: the first call in a process loads all of client-node, synchronously.
  */
 export function fullConfig(settings: KubeSettings): KubeConfig {
   const config = new (clientNode().KubeConfig)();

@@ -1,6 +1,5 @@
 import type { AgentStatus } from '../../capture/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
-import type { NodeState } from './node-state.ts';
 
 type MonitorRow = AgentStatus['monitors'][number];
 
@@ -29,6 +28,13 @@ export class SpanDrops {
 
 const nameOf = ({ namespace, name }: Pick<MonitorRow, 'namespace' | 'name'>): string => `${namespace}/${name}`;
 
+/** What is read of a node. */
+export interface LimitedNode {
+  /** Null before the first status. */
+  readonly status: AgentStatus | null;
+  readonly spanDrops: SpanDrops;
+}
+
 /** The data that ceilings (limits of series, and of spans a second) hold back now. */
 export interface HeldBack {
   /** Series left out or folded into the overflow series. */
@@ -45,7 +51,7 @@ const spanMemoryMs = 60_000;
  * Pure.
  */
 export function heldBack(
-  nodes: readonly NodeState[],
+  nodes: readonly LimitedNode[],
   counts: (monitor: { namespace: string; name: string }) => boolean,
   now: number,
 ): HeldBack {

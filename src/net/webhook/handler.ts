@@ -3,7 +3,7 @@ import { aborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { Crowded } from '../../base/share.ts';
+import { Crowded } from '../../base/collections/share.ts';
 import { parseJson } from '../../base/text/parse-json.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { TimeLimit } from '../../base/time-limit.ts';

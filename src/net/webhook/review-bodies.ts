@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { OperatorError } from '../../base/errors.ts';
-import { Share, type SharedLimit } from '../../base/share.ts';
+import { Share, type SharedLimit } from '../../base/collections/share.ts';
 import { jsonSize } from '../../base/text/json-size.ts';
 import { peerAddress } from '../http/index.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Crowded, Share } from '../../base/share.ts';
+import { Crowded, Share } from '../../base/collections/share.ts';
 import { readWhole } from '../../base/wire/http-body.ts';
 import { ApiError } from './api-error.ts';
 

@@ -7,12 +7,6 @@ import { fillTemplate, insertsValueOf } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
 import type { WatchedRules } from './watch-rules.ts';
 
-/** The metrics that the rules make from the series that exist now. */
-export interface RuleMetrics {
-  readonly custom: readonly RuleMetric[];
-  readonly external: readonly RuleMetric[];
-}
-
 /**
  * The longest list of names in a query: a rule may contain it several times, and a query has at most 131,072
  * characters. Units: characters.

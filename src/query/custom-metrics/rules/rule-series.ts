@@ -13,6 +13,12 @@ export interface RuleMetric {
   readonly labels: ReadonlyMap<string, string>;
 }
 
+/** The metrics that the rules make from the series that exist now. */
+export interface RuleMetrics {
+  readonly custom: readonly RuleMetric[];
+  readonly external: readonly RuleMetric[];
+}
+
 /**
  * The metrics that a rule makes from the found series that pass its filters. Each has its name, and the kinds of
  * objects that the labels name. Pure.

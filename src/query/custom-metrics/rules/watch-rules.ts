@@ -6,8 +6,7 @@ import type { Logger } from '../../../base/logger.ts';
 import type { Labels, Matcher } from '../../../promql/index.ts';
 import type { AgentDirectory } from '../../agents/directory.ts';
 import { readAdapterRules, type AdapterRule, type AdapterRules } from './rule.ts';
-import { ruleMetrics, unitedMetrics, type RuleMetric } from './rule-series.ts';
-import type { RuleMetrics } from './rule-provider.ts';
+import { ruleMetrics, unitedMetrics, type RuleMetric, type RuleMetrics } from './rule-series.ts';
 
 export interface RuleWatchOptions {
   /** The file with the adapter's rules; a missing file means no rules. */

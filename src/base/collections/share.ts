@@ -1,4 +1,4 @@
-import { changeCount } from './collections/counts.ts';
+import { changeCount } from './counts.ts';
 
 /** A limit of what requests hold at a time. */
 export interface SharedLimit {
