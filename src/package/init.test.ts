@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import ts from 'typescript';
@@ -122,6 +123,37 @@ test('a new project contains no name of the template, and has its own names in e
   const controller = await readFile(join(folder, 'src/controller.ts'), 'utf8');
   expect(controller).toContain('export function planWebShop({ metadata, spec }: WebShop)');
   expect(controller).toContain('export function setupWebShop(');
+});
+
+test.each([
+  ['by itself', (spec: string) => spec, (script: string) => script.replace(' --test-force-exit', '')],
+  [
+    'by its script, also when it stops nothing',
+    (spec: string) => spec.replaceAll('await using', 'const'),
+    (script: string) => script,
+  ],
+])('a new project whose test fails ends %s, and names the test', async (_how, specOf, scriptOf) => {
+  const folder = join(dir, 'shop-operator');
+  await makeProject(folder, template, nameOperator('shop-operator', {}), versions);
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(join(import.meta.dirname, '../..'), join(folder, 'node_modules/svc-operator'));
+  const file = join(folder, 'src/controller.spec.ts');
+  const text = await readFile(file, 'utf8');
+  const wrong = text.replace("'Greeted'", "'Wrong'");
+  expect(wrong).not.toBe(text);
+  await writeFile(file, specOf(wrong));
+  const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')) as {
+    scripts: { test: string };
+  };
+  const command = scriptOf(scripts.test).replace('node ', `${process.execPath} `);
+  const options = { cwd: folder, timeout: 40_000, env: { ...process.env, NODE_TEST_CONTEXT: undefined } };
+  const ended = await new Promise<{ killed: boolean; output: string }>((resolve) => {
+    execFile('sh', ['-c', `exec ${command}`], options, (error, output) =>
+      resolve({ killed: error?.killed ?? false, output }),
+    );
+  });
+  expect(ended).toEqual({ killed: false, output: expect.stringMatching(/fail 1\b/) });
+  expect(ended.output).toContain('greets, follows, repairs, prunes');
 });
 
 test('a folder that holds anything is left as it is', async () => {

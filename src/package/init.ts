@@ -142,7 +142,8 @@ function manifestOf({ name }: NewOperator, versions: ProjectVersions): object {
     engines: { node: '>=24' },
     scripts: {
       start: 'node src/main.ts',
-      test: 'node --test "src/**/*.spec.ts"',
+      // The flag also ends a run whose tests left something open, such as a server.
+      test: 'node --test --test-force-exit "src/**/*.spec.ts"',
       check: 'tsc',
       generate: 'node src/generate.ts',
     },

@@ -2,14 +2,13 @@
  * The kit for testing controllers; this project tests its own with it.
  *
  * ```ts
- * const harness = await runController(
+ * await using harness = await runController(
  *   setupGreeter,                                          // registers the controller, as in the program
  *   [aGreeter({ text: 'hello' })],                         // the objects at the start
  *   (server) => server.script({ verb: 'apply' }, { do: 'fail', error: conflict('taken') }),   // the faults
  *   { server: { resources: [greeters] } },
  * );
  * await harness.passUntil(() => harness.server.storage.find(configMaps, 'shop', 'one'), 'the child');
- * await harness.stop();
  * ```
  *
  * - `FakeApiServer`: an API server on loopback that holds objects in memory and misbehaves as scripted. Requests:

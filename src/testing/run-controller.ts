@@ -4,8 +4,11 @@ import { Manager, type ControllerEnvironment, type ControllerSpec, type ManagerO
 import { FakeApiServer, type FakeApiServerOptions } from './fake-api-server/index.ts';
 import { FakeClock } from './fake-clock.ts';
 
-/** A controller that runs on a scripted API server, with the means for a test to drive it. */
-export interface ControllerHarness {
+/**
+ * A controller that runs on a scripted API server, with the means for a test to drive it. Declare it with `await using`:
+ * then it stops at the end of the test, also of one that fails. A harness that is left running keeps the process alive.
+ */
+export interface ControllerHarness extends AsyncDisposable {
   server: FakeApiServer;
   clock: FakeClock;
   manager: Manager;
@@ -16,7 +19,10 @@ export interface ControllerHarness {
   passUntil(condition: () => unknown, what: string): Promise<void>;
   /** Waits until no key is being reconciled or is due. */
   idle(): Promise<void>;
-  /** Stops the manager and the server. Rejects with the error of the manager's `run`, if that failed. */
+  /**
+   * Stops the manager and the server; a second call waits for the same end. Rejects with the error of the manager's
+   * `run`, if that failed.
+   */
   stop(): Promise<void>;
 }
 
@@ -41,7 +47,8 @@ export const noFaults = (): void => {};
  *
  * Cached objects are frozen, so that a reconcile that changes one fails. Time passes only in `passUntil`, `idle` and
  * by `harness.clock`.
- * Errors: throws on an object of a kind that the server does not know.
+ * Errors: throws on an object of a kind that the server does not know, and what `script` or `reconciler` throws; then
+ * nothing is left running.
  */
 export async function runController(
   reconciler: ControllerSpec | ((env: ControllerEnvironment) => unknown),
@@ -49,11 +56,14 @@ export async function runController(
   script: (server: FakeApiServer) => void = noFaults,
   options: HarnessOptions = {},
 ): Promise<ControllerHarness> {
+  await using opened = new AsyncDisposableStack();
   const clock = new FakeClock();
   const server = await FakeApiServer.start({ now: () => clock.now(), ...options.server });
+  opened.defer(() => server.stop());
   for (const object of objects) server.put(server.resourceOf(object), object);
   script(server);
   const client = server.client(clock);
+  opened.defer(() => client.close());
   const manager = new Manager({
     client,
     clock,
@@ -76,23 +86,27 @@ export async function runController(
       await clock.advance(5);
     }
   };
+  const open = opened.move();
+  const end = async (): Promise<void> => {
+    abort.abort();
+    let ended = false;
+    void running.finally(() => (ended = true)).catch(() => {});
+    try {
+      await passUntil(() => ended, 'the end');
+      await running;
+    } finally {
+      await open.disposeAsync();
+    }
+  };
+  let ending: Promise<void> | undefined;
+  const stop = (): Promise<void> => (ending ??= end());
   return {
     server,
     clock,
     manager,
     passUntil,
     idle: () => passUntil(() => manager.idle, 'idleness'),
-    stop: async () => {
-      abort.abort();
-      let ended = false;
-      void running.finally(() => (ended = true)).catch(() => {});
-      try {
-        await passUntil(() => ended, 'the end');
-        await running;
-      } finally {
-        await client.close();
-        await server.stop();
-      }
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }

@@ -26,7 +26,8 @@ test('plans one ConfigMap for each audience', () => {
 });
 
 test('greets, follows, repairs, prunes, and says that it is ready', async () => {
-  const { server, passUntil, idle, stop } = await runController(setupGreeter, [aGreeter('world')], noFaults, options);
+  await using harness = await runController(setupGreeter, [aGreeter('world')], noFaults, options);
+  const { server, passUntil, idle } = harness;
   const text = (name: string): unknown => server.storage.find(configMaps, 'shop', name)?.['data'];
   await passUntil(() => text('one-world'), 'the greeting');
   server.storage.remove(configMaps, 'shop', 'one-world');
@@ -40,17 +41,17 @@ test('greets, follows, repairs, prunes, and says that it is ready', async () => 
     status.conditions?.map((c) => [c.type, c.status, c.reason]),
     [['Ready', 'True', 'Greeted']],
   );
-  await stop();
 });
 
 test('says what went wrong, and goes on by itself when the fault is over', async () => {
   const refused = new StatusError(403, 'Forbidden', 'quota exceeded');
-  const { server, passUntil, stop } = await runController(
+  await using harness = await runController(
     setupGreeter,
     [aGreeter('world')],
     (server) => server.script({ verb: 'apply', plural: 'configmaps' }, { do: 'fail', error: refused }, 4),
     options,
   );
+  const { server, passUntil } = harness;
   const conditions = () => (server.storage.get(greeters, 'shop', 'one') as Greeter).status?.conditions ?? [];
   await passUntil(() => conditions().length > 0, 'the first status');
   assert.deepEqual(
@@ -63,7 +64,6 @@ test('says what went wrong, and goes on by itself when the fault is over', async
   assert.match(conditions()[0]?.message ?? '', /quota exceeded/);
   await passUntil(() => conditions().length === 1, 'the recovery');
   assert.equal(conditions()[0]?.status, 'True');
-  await stop();
 });
 
 test('the committed CRD is the one that is generated from the kind; if it is not, run npm run generate', () => {
