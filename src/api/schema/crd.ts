@@ -1,3 +1,4 @@
+import { OperatorError } from '../../base/errors.ts';
 import type { KubeObject } from '../meta.ts';
 import type { KindDefinition, PrinterColumn } from './kind.ts';
 
@@ -30,7 +31,27 @@ function relaxDefaults(schema: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** The schema of a whole object of a kind, as a CRD holds it: the API server knows `metadata` itself. */
+/**
+ * The status schema with its default: no generation is observed until a controller has looked at the object. Without
+ * the default, kstatus would take a new object as done. A status without an integer `observedGeneration` has none.
+ */
+function statusSchema({ resource, status }: KindDefinition): JsonSchema {
+  const schema = structuralSchema(status);
+  const { observedGeneration } = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
+  if (observedGeneration?.['type'] !== 'integer') return schema;
+  const wrong = (text: string): OperatorError => new OperatorError('ERR_INPUT_INVALID', `${resource.kind}: ${text}`);
+  if (((observedGeneration['minimum'] as number | undefined) ?? -1) > -1)
+    throw wrong('status.observedGeneration does not admit -1, its default; `observedGeneration` of this package does');
+  const required = (schema['required'] as string[] | undefined)?.find((name) => name !== 'observedGeneration');
+  if (required !== undefined)
+    throw wrong(`status.${required} is required, but a new object has no status yet; make the member optional`);
+  return { ...schema, default: { observedGeneration: -1 } };
+}
+
+/**
+ * The schema of a whole object of a kind, as a CRD holds it: the API server knows `metadata` itself.
+ * Errors: ERR_INPUT_INVALID that names the member of a status with which no API server would take the definition.
+ */
 export function objectSchema(kind: KindDefinition): JsonSchema {
   return {
     type: 'object',
@@ -42,9 +63,7 @@ export function objectSchema(kind: KindDefinition): JsonSchema {
       kind: { type: 'string', description: `Always ${kind.resource.kind}.` },
       metadata: { type: 'object' },
       spec: structuralSchema(kind.spec),
-      // Until a controller has looked at the object, no generation is observed. Without this default, kstatus would
-      // take a new object as done.
-      status: { ...structuralSchema(kind.status), default: { observedGeneration: -1 } },
+      status: statusSchema(kind),
     },
   };
 }
@@ -59,7 +78,10 @@ function printerColumn(column: PrinterColumn): object {
   };
 }
 
-/** The CustomResourceDefinition of a kind: one version, served and stored, with a status subresource. */
+/**
+ * The CustomResourceDefinition of a kind: one version, served and stored, with a status subresource.
+ * Errors: ERR_INPUT_INVALID that names a member of the status; see `KindDefinition.status`.
+ */
 export function customResourceDefinition(kind: KindDefinition): KubeObject {
   const { resource } = kind;
   return {

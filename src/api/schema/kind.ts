@@ -22,6 +22,11 @@ export interface KindDefinition {
   product: string;
   description: string;
   spec: TSchema;
+  /**
+   * With an integer member `observedGeneration`, a new object gets the status `{ observedGeneration: -1 }` from the API
+   * server, so that tools do not take it as done. That status must be a valid one: every other member is optional or has
+   * a default, the minimum of `observedGeneration` is at most -1, and CEL rules admit it.
+   */
   status: TSchema;
   columns: PrinterColumn[];
   /** CEL rules on the whole object: rules of the spec cannot see `metadata.name`. */
