@@ -229,6 +229,34 @@ export function apiParity(of: () => Cluster): void {
       await Promise.all([resumed, streamed]);
     });
 
+    test('metadata alone has no content, in a get, a list, a watch and its bookmark', async () => {
+      await client.create(configMaps, configMap('bare', { a: '1' }, { labels: { bare: 'yes' } }));
+      const bare = {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: expect.objectContaining({ labels: { bare: 'yes' } }),
+      };
+      const options = { namespace, labelSelector: 'bare=yes', metadataOnly: true };
+      expect(await client.get(configMaps, { namespace, name: 'bare' }, options)).toEqual(bare);
+      expect((await client.list(configMaps, options)).items).toEqual([bare]);
+      const stop = new AbortController();
+      const stream = { ...options, sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan' as const };
+      const frames: WatchFrame[] = [];
+      const following = (async () => {
+        for await (const frame of client.watch(configMaps, { ...stream, signal: stop.signal })) frames.push(frame);
+      })().catch(() => {});
+      await until('the bookmark', async () => frames.some((f) => f.type === 'BOOKMARK'));
+      const name = { namespace, name: 'bare' };
+      await client.patch(configMaps, name, { type: 'merge', body: { data: { a: '2' } } });
+      await client.delete(configMaps, name);
+      await until('three changes', async () => frames.filter((f) => f.type !== 'BOOKMARK').length >= 3);
+      const seen = frames.map(({ type, object }) => [type, Object.keys(object as object).toSorted()]);
+      const members = ['apiVersion', 'kind', 'metadata'];
+      expect(seen).toEqual(['ADDED', 'BOOKMARK', 'MODIFIED', 'DELETED'].map((type) => [type, members]));
+      stop.abort();
+      await following;
+    });
+
     test('a dry run stores nothing', async () => {
       await client.apply(
         services,

@@ -15,6 +15,8 @@ export interface SeenRequest {
   query: URLSearchParams;
   authorization: string | undefined;
   userAgent: string | undefined;
+  /** Whether the answer is to hold only the metadata of objects (`as=PartialObjectMetadata`). */
+  metadataOnly: boolean;
 }
 
 /** Selects requests: by members that must be equal, or by a function. */

@@ -15,7 +15,7 @@ import { matchesFields, matchesLabels } from './selectors.ts';
 import { expired, notFound, StatusError, tooLargeVersion } from './status-error.ts';
 import { Storage } from './storage.ts';
 import { mergeApplied } from './field-sets.ts';
-import { WatchConnection } from './watch-connection.ts';
+import { metadataOf, WatchConnection } from './watch-connection.ts';
 
 /** Which kinds the server knows, and how it is set up. */
 export interface FakeApiServerOptions {
@@ -39,8 +39,8 @@ export interface FakeApiServerOptions {
  * An API server on loopback that holds objects in memory and misbehaves as scripted.
  *
  * Like a real server (a test compares each point): paths, versions, generations, uids, label and field selectors,
- * paging, watch with resume, bookmarks and streaming list, 404/409/410/422, status subresource, server-side apply with
- * managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
+ * paging, watch with resume, bookmarks and streaming list, metadata alone, 404/409/410/422, status subresource,
+ * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
  * Not implemented: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
  * same few keys as apply.
  */
@@ -222,6 +222,7 @@ export class FakeApiServer {
       query: url.searchParams,
       authorization: req.headers.authorization,
       userAgent: req.headers['user-agent'],
+      metadataOnly: /;\s*as=PartialObjectMetadata/.test(req.headers.accept ?? ''),
     };
     return { seen, resource: this.#resources.get(`${apiVersion}/${plural}`) };
   }
@@ -256,8 +257,10 @@ export class FakeApiServer {
     const meta = { manager, subresource };
     const storage = query.get('dryRun') === 'All' ? this.storage.copy() : this.storage;
     switch (seen.verb) {
-      case 'get':
-        return this.storage.get(resource, namespace, name);
+      case 'get': {
+        const found = this.storage.get(resource, namespace, name);
+        return seen.metadataOnly ? metadataOf(found) : found;
+      }
       case 'list':
         return this.#list(seen, resource);
       case 'create':
@@ -318,6 +321,10 @@ export class FakeApiServer {
     const items = limit > 0 ? all.slice(from, from + limit) : all;
     const more = limit > 0 && from + limit < all.length;
     const metadata = { resourceVersion: String(version), ...(more ? { continue: `${version}:${from + limit}` } : {}) };
+    if (seen.metadataOnly) {
+      const bare = items.map(metadataOf);
+      return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadataList', metadata, items: bare };
+    }
     // Items of built-in kinds lack apiVersion and kind, as in the answers of the real server.
     const builtIn = !resource.group.includes('.') || resource.group.endsWith('.k8s.io');
     const shown = builtIn ? items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest) : items;

@@ -5,6 +5,13 @@ import { matchesFields, matchesLabels } from './selectors.ts';
 import type { StatusError } from './status-error.ts';
 import type { StoredEvent } from './storage.ts';
 
+/** An object as the answer to a request for metadata alone holds it. Pure. */
+export const metadataOf = ({ metadata }: Pick<KubeObject, 'metadata'>): KubeObject => ({
+  apiVersion: 'meta.k8s.io/v1',
+  kind: 'PartialObjectMetadata',
+  metadata,
+});
+
 /** One open watch, which a test may disturb. */
 export class WatchConnection {
   readonly request: SeenRequest;
@@ -39,7 +46,8 @@ export class WatchConnection {
   }
 
   frame(type: string, object: unknown): void {
-    this.raw(`${JSON.stringify({ type, object })}\n`);
+    const shown = this.request.metadataOnly && type !== 'ERROR' ? metadataOf(object as KubeObject) : object;
+    this.raw(`${JSON.stringify({ type, object: shown })}\n`);
   }
 
   bookmark(version: string, annotations?: Record<string, string>): void {
