@@ -15,6 +15,7 @@ import { ownsExactly } from '../../src/runtime/apply/managed-fields.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { configMapIn, failure, onBothServers } from './both-servers.ts';
 import { until } from '../../src/testing/until.ts';
+import { kindParity, namespace as ofKinds } from './kind-parity.ts';
 import { namespace as ofScenarios, scenarios } from './scenario-parity.ts';
 
 const { configMaps, deployments, services } = coreResources;
@@ -51,7 +52,7 @@ const deployment = (image = 'web:1'): KubeObject => ({
  * be like the real one. No test covers faults, because only the fake server produces them on demand.
  */
 export function apiParity(of: () => Cluster): void {
-  onBothServers(of, [namespace, ofScenarios], (on) => {
+  onBothServers(of, [namespace, ofKinds, ofScenarios], (on) => {
     let client: KubeClient;
     beforeAll(() => {
       client = on.client;
@@ -271,6 +272,7 @@ export function apiParity(of: () => Cluster): void {
       expect(isNotFound(await failure(client.get(services, { namespace, name: 'dry' })))).toBe(true);
     });
 
+    describe('kinds', () => kindParity(on));
     describe('scenarios of the runtime’s tests', () => scenarios(on));
   });
 }

@@ -11,6 +11,7 @@ import {
 } from '../../kube/index.ts';
 import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
 import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
+import { isBuiltIn } from './kinds.ts';
 import { matchesFields, matchesLabels } from './selectors.ts';
 import { expired, notFound, StatusError, tooLargeVersion } from './status-error.ts';
 import { Storage } from './storage.ts';
@@ -290,10 +291,7 @@ export class FakeApiServer {
     const old = this.storage.get(resource, seen.namespace, seen.name ?? '');
     // A patch is based on the stored object; only a patch that names a version is conditional.
     const base = { ...old, metadata: { ...old.metadata } };
-    if (Array.isArray(patch)) {
-      const result = applyJsonPatch(base, patch as never) as KubeObject;
-      return result;
-    }
+    if (Array.isArray(patch)) return applyJsonPatch(base, patch as never) as KubeObject;
     const merge = seen.query.get('patchType') === 'strategic' ? mergeApplied : applyMergePatch;
     return merge(base, patch) as KubeObject;
   }
@@ -326,8 +324,7 @@ export class FakeApiServer {
       return { apiVersion: 'meta.k8s.io/v1', kind: 'PartialObjectMetadataList', metadata, items: bare };
     }
     // Items of built-in kinds lack apiVersion and kind, as in the answers of the real server.
-    const builtIn = !resource.group.includes('.') || resource.group.endsWith('.k8s.io');
-    const shown = builtIn ? items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest) : items;
+    const shown = isBuiltIn(resource) ? items.map(({ apiVersion: _a, kind: _k, ...rest }) => rest) : items;
     return { apiVersion: resource.apiVersion, kind: `${resource.kind}List`, metadata, items: shown };
   }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { KubeObject, ManagedFieldsEntry, ResourceRef } from '../../api/meta.ts';
+import { someMeta, type KubeObject, type ManagedFieldsEntry, type ResourceRef } from '../../api/meta.ts';
 import {
   changedFields,
   difference,
@@ -9,6 +9,7 @@ import {
   removeFields,
   type FieldSet,
 } from './field-sets.ts';
+import { hasGeneration } from './kinds.ts';
 import { conflict, notFound, StatusError } from './status-error.ts';
 
 /** One change, as watches report it. */
@@ -93,7 +94,7 @@ export class Storage {
       ...created.metadata,
       name,
       uid: randomUUID(),
-      generation: 1,
+      ...(hasGeneration(resource) ? { generation: 1 } : {}),
       creationTimestamp: `${new Date(this.#now()).toISOString().slice(0, 19)}Z`,
     };
     if (meta.manager) this.#own(undefined, created, meta);
@@ -165,19 +166,19 @@ export class Storage {
     if ((old.metadata.finalizers ?? []).length === 0) return this.#drop(resource, structuredClone(old));
     if (old.metadata.deletionTimestamp) return old;
     const deletionTimestamp = `${new Date(this.#now()).toISOString().slice(0, 19)}Z`;
-    return this.#store(resource, 'MODIFIED', { ...old, metadata: { ...old.metadata, deletionTimestamp } }, old);
+    const metadata = { ...old.metadata, ...nextGeneration(old), deletionTimestamp };
+    return this.#store(resource, 'MODIFIED', { ...old, metadata }, old);
   }
 
   /** Restores what a write may not change: identity and, depending on the subresource, status or all but status. */
   #confine(old: KubeObject, next: KubeObject, subresource: string | undefined): KubeObject {
-    const { uid, creationTimestamp, generation, deletionTimestamp } = old.metadata;
-    const keep = { uid, creationTimestamp, generation, ...(deletionTimestamp ? { deletionTimestamp } : {}) };
+    const keep = someMeta(old.metadata, 'uid', 'creationTimestamp', 'generation', 'deletionTimestamp');
     if (subresource === 'status') {
       const { managedFields } = next.metadata;
       const metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) };
       return { ...structuredClone(old), metadata, status: next['status'] };
     }
-    const object: KubeObject = { ...next, metadata: { ...next.metadata, ...(keep as object) } };
+    const object: KubeObject = { ...next, metadata: { ...next.metadata, ...keep } };
     if (old['status'] === undefined) delete object['status'];
     else object['status'] = old['status'];
     return object;
@@ -232,7 +233,7 @@ export class Storage {
       if (stable(object) === stable(old)) return old;
       const spec = (o: KubeObject): string =>
         stable({ ...o, metadata: {}, status: undefined } as unknown as KubeObject);
-      if (spec(object) !== spec(old)) object.metadata.generation = (old.metadata.generation ?? 1) + 1;
+      if (spec(object) !== spec(old)) Object.assign(object.metadata, nextGeneration(old));
     }
     const stored = this.#emit(resource, type, object, old);
     this.#objects.set(storageKey(resource, stored.metadata.namespace, stored.metadata.name!), stored);
@@ -247,6 +248,11 @@ export class Storage {
     for (const listener of this.#listeners) listener(event);
     return stored;
   }
+}
+
+/** The generation after a change of `old`; nothing for a kind that has none. */
+function nextGeneration({ metadata: { generation } }: KubeObject): { generation?: number } {
+  return generation === undefined ? {} : { generation: generation + 1 };
 }
 
 function refuseConflicts(others: readonly ManagedFieldsEntry[], lost: readonly FieldSet[]): void {

@@ -1,0 +1,145 @@
+import { resourceRef, type KubeObject, type ResourceRef } from '../../src/api/meta.ts';
+import { coreResources, isNotFound, type KubeClient } from '../../src/kube/index.ts';
+import { until } from '../../src/testing/until.ts';
+import { failure, type OneServer } from './both-servers.ts';
+
+/** How kinds differ on both API servers: in their generation. */
+
+const core = coreResources;
+export const namespace = 'kinds';
+const widgets = resourceRef({
+  group: 'example.dev',
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  namespaced: true,
+});
+
+/** The definition of a kind with a status subresource and any content. */
+export const definitionOf = ({ group, version, kind, plural }: ResourceRef): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `${plural}.${group}` },
+  spec: {
+    group,
+    scope: 'Namespaced',
+    names: { kind, plural },
+    versions: [
+      {
+        name: version,
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        subresources: { status: {} },
+      },
+    ],
+  },
+});
+
+/** A kind of Kubernetes that the operator has no use for, but a stranger's controller may have. */
+const other = (group: string, kind: string, plural: string, over: Partial<ResourceRef> = {}): ResourceRef =>
+  resourceRef({ group, version: 'v1', kind, plural, namespaced: true, ...over });
+const backend = { service: { name: 'web', port: { number: 80 } } };
+
+const labels = { app: 'web' };
+const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'web:1' }] } };
+const workload = { replicas: 0, selector: { matchLabels: labels }, template };
+const once = { ...template, spec: { ...template.spec, restartPolicy: 'Never' } };
+const rule = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+/** A valid object of each kind, without its name, and whether the kind has a generation. */
+const kinds: [ResourceRef, object, boolean][] = [
+  [core.configMaps, {}, false],
+  [core.secrets, {}, false],
+  [core.services, { spec: { ports: [{ port: 80 }] } }, false],
+  [core.serviceAccounts, {}, false],
+  [core.namespaces, {}, false],
+  [core.nodes, {}, false],
+  [core.pods, { spec: template.spec }, true],
+  [core.deployments, { spec: workload }, true],
+  [core.replicaSets, { spec: workload }, true],
+  [core.statefulSets, { spec: { ...workload, serviceName: 'web' } }, true],
+  [core.daemonSets, { spec: { selector: workload.selector, template } }, true],
+  [core.jobs, { spec: { template: once } }, true],
+  [core.cronJobs, { spec: { schedule: '0 0 * * *', jobTemplate: { spec: { template: once } } } }, true],
+  [core.networkPolicies, { spec: { podSelector: {} } }, true],
+  [core.podDisruptionBudgets, { spec: { selector: workload.selector, maxUnavailable: 1 } }, true],
+  [core.roles, { rules: [] }, false],
+  [core.roleBindings, { roleRef: rule, subjects: [] }, false],
+  [core.clusterRoles, { rules: [] }, false],
+  [core.clusterRoleBindings, { roleRef: rule, subjects: [] }, false],
+  [core.leases, { spec: { holderIdentity: 'one' } }, false],
+  [core.customResourceDefinitions, { spec: definitionOf({ ...widgets, plural: 'kinds' })['spec'] }, true],
+  [core.validatingWebhookConfigurations, { webhooks: [] }, true],
+  [core.endpointSlices, { addressType: 'IPv4', endpoints: [] }, true],
+  [core.priorityClasses, { value: 1 }, true],
+  [other('', 'Endpoints', 'endpoints'), {}, false],
+  [other('', 'LimitRange', 'limitranges'), { spec: { limits: [] } }, false],
+  [other('', 'ResourceQuota', 'resourcequotas'), { spec: {} }, false],
+  [other('', 'ReplicationController', 'replicationcontrollers'), { spec: { selector: labels, template } }, true],
+  [other('', 'PodTemplate', 'podtemplates'), { template }, true],
+  [
+    other('', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+    { spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } },
+    false,
+  ],
+  [
+    other('autoscaling', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers', { version: 'v2' }),
+    { spec: { maxReplicas: 2, scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } } },
+    false,
+  ],
+  [other('networking.k8s.io', 'Ingress', 'ingresses'), { spec: { defaultBackend: backend } }, true],
+  [
+    other('storage.k8s.io', 'StorageClass', 'storageclasses', { namespaced: false }),
+    { provisioner: 'example.dev/none' },
+    false,
+  ],
+  [other('apps', 'ControllerRevision', 'controllerrevisions'), { data: { a: 1 }, revision: 1 }, false],
+];
+
+export function kindParity(on: OneServer): void {
+  let client: KubeClient;
+  beforeAll(async () => {
+    client = on.client;
+    if (on.real) await client.create(core.customResourceDefinitions, definitionOf(widgets));
+    else for (const resource of [widgets, ...kinds.map(([kind]) => kind)]) on.fake.addResource(resource);
+    await until('the kind', async () => !isNotFound(await failure(client.list(widgets, { namespace }))));
+  });
+  const object = (resource: ResourceRef, name: string, content: object, meta: object = {}): KubeObject => ({
+    apiVersion: resource.apiVersion,
+    kind: resource.kind,
+    metadata: { name, ...(resource.namespaced ? { namespace } : {}), ...meta },
+    ...content,
+  });
+
+  test.each(
+    kinds.map(([resource, content, has]) => [resource.kind, has ? 'has' : 'lacks', resource, content] as const),
+  )('a new %s %s a generation', async (kind, has, resource, content) => {
+    const name = kind === 'CustomResourceDefinition' ? 'kinds.example.dev' : 'any';
+    const made = await client.create(resource, object(resource, name, content), { dryRun: true });
+    expect(made.metadata.generation).toBe(has === 'has' ? 1 : undefined);
+  });
+
+  test('a change of an object without a generation gives it none', async () => {
+    const made = await client.create(core.configMaps, object(core.configMaps, 'changed', { data: { a: '1' } }));
+    const after = await client.update(core.configMaps, { ...made, data: { a: '2' } });
+    expect(after.metadata).not.toHaveProperty('generation');
+  });
+
+  test('a deletion that finalizers hold raises the generation, once, where there is one', async () => {
+    const meta = { finalizers: ['svc.dev/parity'] };
+    for (const [resource, content, raised] of [
+      [core.networkPolicies, { spec: { podSelector: {} } }, 2],
+      [widgets, { spec: {} }, 2],
+      [core.configMaps, {}, undefined],
+    ] as const) {
+      const name = { namespace, name: 'held' };
+      await client.create(resource, object(resource, 'held', content, meta));
+      await client.delete(resource, name);
+      await client.delete(resource, name);
+      const going = await client.get<KubeObject>(resource, name);
+      expect([resource.kind, going.metadata.generation]).toEqual([resource.kind, raised]);
+      await client.patch(resource, name, { type: 'merge', body: { metadata: { finalizers: null } } });
+      expect(isNotFound(await failure(client.get(resource, name)))).toBe(true);
+    }
+  });
+}

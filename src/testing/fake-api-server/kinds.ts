@@ -1,0 +1,28 @@
+import type { ResourceRef } from '../../api/meta.ts';
+
+/** What an API server does for some kinds and not for others, as Kubernetes 1.36 does it. */
+
+/** Kinds of Kubernetes in other groups than the core, to which the API server gives no generation. */
+const withoutGeneration = new Set([
+  'leases.coordination.k8s.io',
+  'events.events.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+  'apiservices.apiregistration.k8s.io',
+  'horizontalpodautoscalers.autoscaling',
+  'controllerrevisions.apps',
+  'storageclasses.storage.k8s.io',
+]);
+/** Kinds of the core group to which it gives one. */
+const coreWithGeneration = new Set(['pods', 'podtemplates', 'replicationcontrollers']);
+/** Groups of Kubernetes: others end in `.k8s.io`, too, such as `gateway.networking.k8s.io`. */
+const groups = /^([a-z]*|([a-z]+|rbac\.authorization|flowcontrol\.apiserver)\.k8s\.io)$/;
+
+/** Whether a kind is one of Kubernetes, not one of a CustomResourceDefinition. Pure. */
+export const isBuiltIn = ({ group }: ResourceRef): boolean => groups.test(group);
+
+/** Whether objects of a kind have `metadata.generation`. Pure. */
+export const hasGeneration = ({ group, plural }: ResourceRef): boolean =>
+  group === '' ? coreWithGeneration.has(plural) : !withoutGeneration.has(`${plural}.${group}`);
