@@ -1,11 +1,12 @@
 import { resourceRef, type KubeObject, type ResourceRef } from '../../src/api/meta.ts';
-import { coreResources, isNotFound, type KubeClient } from '../../src/kube/index.ts';
+import { coreResources, isInvalid, isNotFound, type KubeClient } from '../../src/kube/index.ts';
 import { until } from '../../src/testing/until.ts';
 import { failure, type OneServer } from './both-servers.ts';
 
-/** How kinds differ on both API servers: in their generation. */
+/** How kinds differ on both API servers: in their generation, in what an update must name, and in their status. */
 
 const core = coreResources;
+const manager = 'svc-controller/parity';
 export const namespace = 'kinds';
 const widgets = resourceRef({
   group: 'example.dev',
@@ -110,6 +111,7 @@ export function kindParity(on: OneServer): void {
     metadata: { name, ...(resource.namespaced ? { namespace } : {}), ...meta },
     ...content,
   });
+  const widget = (name: string, content: object): KubeObject => object(widgets, name, content);
 
   test.each(
     kinds.map(([resource, content, has]) => [resource.kind, has ? 'has' : 'lacks', resource, content] as const),
@@ -141,5 +143,62 @@ export function kindParity(on: OneServer): void {
       await client.patch(resource, name, { type: 'merge', body: { metadata: { finalizers: null } } });
       expect(isNotFound(await failure(client.get(resource, name)))).toBe(true);
     }
+  });
+
+  test('writes: an update without a version is taken for some kinds, and is 422 for others', async () => {
+    for (const [resource, content, taken] of [
+      [core.configMaps, {}, true],
+      [core.secrets, {}, true],
+      [core.services, { spec: { ports: [{ port: 80 }] } }, true],
+      [core.networkPolicies, { spec: { podSelector: {} } }, true],
+      [core.roles, { rules: [] }, true],
+      [core.endpointSlices, { addressType: 'IPv4', endpoints: [] }, true],
+      [core.podDisruptionBudgets, { spec: { selector: { matchLabels: labels }, maxUnavailable: 1 } }, false],
+      [core.leases, { spec: { holderIdentity: 'one' } }, false],
+      [core.validatingWebhookConfigurations, { webhooks: [] }, false],
+      [widgets, { spec: {} }, false],
+    ] as const) {
+      const made = await client.create(resource, object(resource, 'unconditional', content));
+      const { resourceVersion: _, ...metadata } = made.metadata;
+      const next = { ...made, metadata: { ...metadata, labels } };
+      const error = await failure(client.update(resource, next));
+      expect([resource.kind, isInvalid(error) ? 'refused' : error]).toEqual([
+        resource.kind,
+        taken ? undefined : 'refused',
+      ]);
+      if (!taken) expect(String(error)).toContain('must be specified for an update');
+      await client.delete(resource, { name: 'unconditional', ...(resource.namespaced ? { namespace } : {}) });
+    }
+  });
+
+  test('writes: the status of a custom resource is refused without a version, and an absent one is 404', async () => {
+    await client.create(widgets, widget('versionless', { spec: {} }));
+    const error = await failure(
+      client.update(widgets, widget('versionless', { status: { ready: true } }), { subresource: 'status' }),
+    );
+    expect(isInvalid(error)).toBe(true);
+    expect(isNotFound(await failure(client.update(widgets, widget('absent', { spec: {} }))))).toBe(true);
+  });
+
+  test('writes: a status in a create or an apply of the object is dropped, and nobody owns it', async () => {
+    const content = { spec: { size: 1 }, status: { ready: true } };
+    const created = await client.create(widgets, widget('made', content));
+    expect(created).not.toHaveProperty('status');
+    const applied = await client.apply(widgets, widget('applied', content), { fieldManager: manager });
+    expect(applied).not.toHaveProperty('status');
+    const again = await client.apply(widgets, widget('applied', content), { fieldManager: manager });
+    expect(again).not.toHaveProperty('status');
+    for (const { metadata } of [created, applied, again]) {
+      expect(metadata.managedFields?.map(({ fieldsV1 }) => Object.keys(fieldsV1!))).toEqual([['f:spec']]);
+    }
+    const { apiVersion, kind, metadata } = widget('applied', {});
+    const status = { apiVersion, kind, metadata, status: { ready: false } };
+    const told = await client.applyStatus<KubeObject>(widgets, status, { fieldManager: 'teller' });
+    expect(told['status']).toEqual({ ready: false });
+    const kept = await client.apply(widgets, widget('applied', content), { fieldManager: manager });
+    expect(kept['status']).toEqual({ ready: false });
+    const deployment = { spec: workload, status: { replicas: 7 } };
+    const web = await client.create(core.deployments, object(core.deployments, 'web', deployment), { dryRun: true });
+    expect((web['status'] as { replicas?: number } | undefined)?.replicas).toBeUndefined();
   });
 }

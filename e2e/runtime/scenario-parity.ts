@@ -17,6 +17,7 @@ import { microTime } from '../../src/runtime/index.ts';
 import { StatusError } from '../../src/testing/index.ts';
 import { until } from '../../src/testing/until.ts';
 import { configMapIn, failure, type OneServer } from './both-servers.ts';
+import { definitionOf } from './kind-parity.ts';
 
 /**
  * The scenarios of the runtime's tests, without their scripted faults, on the real and on the scripted API server. They
@@ -130,20 +131,8 @@ export function scenarios(on: OneServer): void {
 
   test('list: 404 until the kind exists, then a list', async () => {
     expect(isNotFound(await failure(client.list(gadgets, { namespace })))).toBe(true);
-    if (on.real) {
-      const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-      await client.create(coreResources.customResourceDefinitions, {
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: 'gadgets.example.dev' },
-        spec: {
-          group: 'example.dev',
-          scope: 'Namespaced',
-          names: { kind: 'Gadget', plural: 'gadgets' },
-          versions: [{ name: 'v1', served: true, storage: true, schema }],
-        },
-      } as KubeObject);
-    } else on.fake.addResource(gadgets);
+    if (on.real) await client.create(coreResources.customResourceDefinitions, definitionOf(gadgets));
+    else on.fake.addResource(gadgets);
     await until('the list', async () => (await client.list(gadgets, { namespace })).items.length === 0);
   });
 

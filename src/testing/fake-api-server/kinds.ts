@@ -17,6 +17,15 @@ const withoutGeneration = new Set([
 ]);
 /** Kinds of the core group to which it gives one. */
 const coreWithGeneration = new Set(['pods', 'podtemplates', 'replicationcontrollers']);
+/** Kinds of Kubernetes of which an update must name the version that it replaces. */
+const conditional = new Set([
+  'leases.coordination.k8s.io',
+  'poddisruptionbudgets.policy',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'validatingwebhookconfigurations.admissionregistration.k8s.io',
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  'apiservices.apiregistration.k8s.io',
+]);
 /** Groups of Kubernetes: others end in `.k8s.io`, too, such as `gateway.networking.k8s.io`. */
 const groups = /^([a-z]*|([a-z]+|rbac\.authorization|flowcontrol\.apiserver)\.k8s\.io)$/;
 
@@ -26,3 +35,7 @@ export const isBuiltIn = ({ group }: ResourceRef): boolean => groups.test(group)
 /** Whether objects of a kind have `metadata.generation`. Pure. */
 export const hasGeneration = ({ group, plural }: ResourceRef): boolean =>
   group === '' ? coreWithGeneration.has(plural) : !withoutGeneration.has(`${plural}.${group}`);
+
+/** Whether an update without a resourceVersion is refused. Pure. */
+export const needsVersion = (resource: ResourceRef): boolean =>
+  !isBuiltIn(resource) || conditional.has(`${resource.plural}.${resource.group}`);

@@ -11,9 +11,9 @@ import {
 } from '../../kube/index.ts';
 import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
 import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
-import { isBuiltIn } from './kinds.ts';
+import { isBuiltIn, needsVersion } from './kinds.ts';
 import { matchesFields, matchesLabels } from './selectors.ts';
-import { expired, notFound, StatusError, tooLargeVersion } from './status-error.ts';
+import { expired, notFound, StatusError, tooLargeVersion, versionMissing } from './status-error.ts';
 import { Storage } from './storage.ts';
 import { mergeApplied } from './field-sets.ts';
 import { metadataOf, WatchConnection } from './watch-connection.ts';
@@ -43,7 +43,7 @@ export interface FakeApiServerOptions {
  * paging, watch with resume, bookmarks and streaming list, metadata alone, 404/409/410/422, status subresource,
  * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
  * Not implemented: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
- * same few keys as apply.
+ * same few keys as apply. Every kind is served as one with a status subresource.
  */
 export class FakeApiServer {
   readonly storage: Storage;
@@ -257,6 +257,7 @@ export class FakeApiServer {
     const manager = query.get('fieldManager') ?? seen.userAgent ?? 'unknown';
     const meta = { manager, subresource };
     const storage = query.get('dryRun') === 'All' ? this.storage.copy() : this.storage;
+    const sent = (): KubeObject => withNamespace(JSON.parse(body) as KubeObject, namespace);
     switch (seen.verb) {
       case 'get': {
         const found = this.storage.get(resource, namespace, name);
@@ -266,12 +267,17 @@ export class FakeApiServer {
         return this.#list(seen, resource);
       case 'create':
         if (resource.namespaced && namespace === undefined) throw notFound(seen.path);
-        return storage.create(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), meta);
-      case 'update':
-        return storage.update(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), meta);
+        return storage.create(resource, withoutStatus(sent()), meta);
+      case 'update': {
+        const object = sent();
+        const isBlind = !object.metadata.resourceVersion && storage.find(resource, namespace, name) !== undefined;
+        if (isBlind && needsVersion(resource)) throw versionMissing(resource, name);
+        return storage.update(resource, object, meta);
+      }
       case 'apply': {
         const force = query.get('force') === 'true';
-        return storage.apply(resource, withNamespace(JSON.parse(body) as KubeObject, namespace), { ...meta, force });
+        const object = subresource === 'status' ? sent() : withoutStatus(sent());
+        return storage.apply(resource, object, { ...meta, force });
       }
       case 'patch':
         return storage.update(resource, this.#patched(seen, resource, JSON.parse(body)), meta);
@@ -370,6 +376,11 @@ function verbOf(method: string, name: string | undefined, query: URLSearchParams
 
 function withNamespace(object: KubeObject, namespace: string | undefined): KubeObject {
   return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
+}
+
+/** A create or an apply of an object sets no status: only the subresource does. */
+function withoutStatus({ status: _, ...object }: KubeObject): KubeObject {
+  return object;
 }
 
 async function readBody(req: IncomingMessage): Promise<string> {

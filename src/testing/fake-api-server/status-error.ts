@@ -1,3 +1,5 @@
+import type { ResourceRef } from '../../api/meta.ts';
+
 /** A failure in the words of a real API server. The fake server sends it as a `Status`. */
 export class StatusError extends Error {
   readonly code: number;
@@ -41,6 +43,14 @@ export const busy = (retryAfterSeconds?: number): StatusError =>
     'TooManyRequests',
     'storage is (re)initializing',
     retryAfterSeconds === undefined ? {} : { retryAfterSeconds },
+  );
+
+/** 422: an update of this kind must name the version that it replaces. */
+export const versionMissing = (resource: ResourceRef, name: string): StatusError =>
+  new StatusError(
+    422,
+    'Invalid',
+    `${resource.plural}.${resource.group} "${name}" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`,
   );
 
 /** 504: the requested version is newer than the server's. A real server first waits three seconds for it. */
