@@ -120,6 +120,31 @@ export function apiParity(of: () => Cluster): void {
       expect(ownsExactly(after, configMap('fought', { a: '2' }), manager)).toBe(true);
     });
 
+    test('an empty map or list does not conflict with what others put into it', async () => {
+      const web = (emptyDir: object, finalizers: string[]): KubeObject => ({
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'filled', namespace, finalizers },
+        spec: {
+          selector: { matchLabels: { app: 'web' } },
+          template: {
+            metadata: { labels: { app: 'web' } },
+            spec: { containers: [{ name: 'web', image: 'web:1' }], volumes: [{ name: 'tmp', emptyDir }] },
+          },
+        },
+      });
+      const [empty, filled] = [web({}, []), web({ medium: 'Memory' }, ['svc.dev/parity'])];
+      await client.apply(deployments, empty, { fieldManager: 'other' });
+      const live = await client.apply(deployments, filled, { fieldManager: manager });
+      expect(live.metadata.finalizers).toEqual(['svc.dev/parity']);
+      expect(ownsExactly(live, filled, manager)).toBe(true);
+      const after = await client.apply(deployments, empty, { fieldManager: 'other' });
+      expect(ownsExactly(after, filled, manager)).toBe(true);
+      const body = { metadata: { finalizers: null } };
+      await client.patch(deployments, { namespace, name: 'filled' }, { type: 'merge', body });
+      await client.delete(deployments, { namespace, name: 'filled' });
+    });
+
     test('another writer takes ownership of the fields that it changes', async () => {
       await client.apply(configMaps, configMap('edited', { a: '1', b: '1' }), { fieldManager: manager });
       const body = { data: { a: 'edited' } };

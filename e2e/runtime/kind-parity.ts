@@ -201,4 +201,13 @@ export function kindParity(on: OneServer): void {
     const web = await client.create(core.deployments, object(core.deployments, 'web', deployment), { dryRun: true });
     expect((web['status'] as { replicas?: number } | undefined)?.replicas).toBeUndefined();
   });
+
+  test('apply: a map that became a text is a conflict; one that got entries is none', async () => {
+    const apply = (spec: object, fieldManager: string): Promise<KubeObject> =>
+      client.apply(widgets, widget('map', { spec }), { fieldManager });
+    await apply({ map: {}, other: {} }, 'first');
+    const filled = await apply({ map: { a: '1' } }, manager);
+    expect(filled['spec']).toEqual({ map: { a: '1' }, other: {} });
+    expect(await failure(apply({ other: 'text' }, manager))).toMatchObject({ code: 'ERR_APPLY_CONFLICT' });
+  });
 }

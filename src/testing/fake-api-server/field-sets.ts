@@ -106,7 +106,10 @@ export function difference(a: FieldSet, b: FieldSet): FieldSet {
   return result;
 }
 
-/** The leaves of `owned` whose values differ between `before` and `after`: whoever changed them becomes their owner. */
+/**
+ * The leaves of `owned` whose values differ between `before` and `after`: whoever changed them becomes their owner. A
+ * map or a merging list, which is a leaf while it is empty, differs only from what is none.
+ */
 export function changedFields(before: unknown, after: unknown, owned: FieldSet, path = ''): FieldSet {
   const result: FieldSet = {};
   for (const [name, set] of Object.entries(owned)) {
@@ -115,7 +118,7 @@ export function changedFields(before: unknown, after: unknown, owned: FieldSet, 
     const b = child(after, name, path);
     const below = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[]`;
     if (Object.keys(set).length === 0) {
-      if (JSON.stringify(a) !== JSON.stringify(b)) result[name] = {};
+      if (!isOpen(a, b, below) && JSON.stringify(a) !== JSON.stringify(b)) result[name] = {};
     } else {
       const rest = changedFields(a, b, set, below);
       if (Object.keys(rest).length > 0) result[name] = rest;
@@ -131,6 +134,12 @@ export function leafPaths(set: FieldSet, path = ''): string[] {
     const text = name.startsWith('f:') ? `${path}.${name.slice(2)}` : `${path}[${name.slice(2)}]`;
     return Object.keys(below).length === 0 ? [text] : leafPaths(below, text);
   });
+}
+
+/** Whether both values are maps, or lists that merge, at `path`: their entries have owners of their own. */
+function isOpen(a: unknown, b: unknown, path: string): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return setLists.test(path) || keysOf(path) !== undefined;
+  return isObject(a) && isObject(b) && !atomic.test(path);
 }
 
 /** The member or list item of `value` that one path element names. */
