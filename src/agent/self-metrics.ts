@@ -50,6 +50,10 @@ export function createSelfMetrics(options: { node: string; version: string }) {
       ['kind', 'module'],
     ),
     otlpRejected: counter('svc_otlp_rejected_total', 'OTLP requests, points and spans refused, by reason.', ['reason']),
+    otlpSkippedAttributes: counter(
+      'svc_otlp_skipped_attributes_total',
+      'Attributes of Resources and spans left out: beyond 1,024 of one owner, or a key of more than 1,024 characters.',
+    ),
     otlpLag: gauge('svc_otlp_lag_seconds', 'Age of the newest point of the last group when it was stored.'),
     otlpQueueBytes: gauge(
       'svc_otlp_queue_bytes',

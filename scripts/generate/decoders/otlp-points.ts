@@ -1,15 +1,18 @@
 import type { FieldRule, MessageRule } from './emit.ts';
 
-/** Rule for a list of attributes, which is looked up by its bytes before it is decoded. */
-const attributeRun = (path: string): FieldRule => ({
+/**
+ * Rule for a list of attributes, which is looked up by its bytes before it is decoded. `excess` tells what becomes of
+ * those beyond the limits.
+ */
+export const attributeRun = (path: string, excess: 'refused' | 'skipped'): FieldRule => ({
   as: 'attributes',
-  first: `new AttributeList('${path}')`,
-  does: 'attributes.take(at, message);',
+  first: `new AttributeList('${path}', '${excess}')`,
+  does: 'attributes.take(at, message, cursor);',
 });
 
 /** Fields that the points of all kinds of metrics share. */
 const common = {
-  attributes: attributeRun('attributes'),
+  attributes: attributeRun('attributes', 'refused'),
   start_time_unix_nano: 'startNs',
   time_unix_nano: 'timeNs',
   flags: 'flags',
@@ -137,7 +140,7 @@ export const pointMessages: Readonly<Record<string, MessageRule>> = {
   Resource: {
     returns: 'readonly Attribute[]',
     path: (name) => `'resource.${name}'`,
-    fields: { attributes: attributeRun('resource.attributes') },
+    fields: { attributes: attributeRun('resource.attributes', 'skipped') },
     result: 'attributes.finish(cursor, message.bytes)',
   },
 };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GeneratedFile } from '../generated-file.ts';
 import { decoderModule, type FieldRule, type MessageRule, type ModuleRule } from './emit.ts';
-import { pointMessages } from './otlp-points.ts';
+import { attributeRun, pointMessages } from './otlp-points.ts';
 
 const folder = 'src/agent/otlp/protobuf';
 
@@ -15,7 +15,10 @@ export function otlpDecoderFiles(): GeneratedFile[] {
   }));
 }
 
-const helpers = ['element', 'expectWire', 'fixed64Number', 'idField', 'int64', 'nameField', 'sfixed64Number', 'sint32'];
+const helpers = [
+  ...['cutName', 'element', 'expectWire', 'fixed64Number', 'idField', 'int64', 'nameField', 'sfixed64Number'],
+  'sint32',
+];
 const imports = {
   '../../../../base/wire/protobuf-wire.ts': ['type WireReader'],
   '../../decode-limits.ts': ['type Cursor', 'decodeLimits'],
@@ -37,7 +40,10 @@ const attributes: ModuleRule = {
       ...inAttribute,
       path: (name) => `\`\${field}.${name}\``,
       returns: 'Attribute',
-      fields: { key: 'key', value: value('readAnyValue(cursor, message.message(), PATH, depth)') },
+      fields: {
+        key: { as: 'key', read: 'message.string()' },
+        value: value('readAnyValue(cursor, message.message(), PATH, depth)'),
+      },
     },
     AnyValue: {
       ...inAttribute,
@@ -189,7 +195,8 @@ const traces: ModuleRule = {
       ...['type Attribute', 'emptyScope', 'noAttributes', 'type ResourceSpans', 'type Scope', 'type ScopeSpans'],
       ...['type Span', 'type SpanKind', 'spanKinds', 'type SpanStatus', 'statusCodes', 'type TracesRequest'],
     ],
-    './attributes.ts': ['readInstrumentationScope', 'readKeyValue'],
+    '../attribute-list.ts': ['AttributeList'],
+    './attributes.ts': ['readInstrumentationScope'],
     './points.ts': ['readResource'],
   },
   messages: {
@@ -208,7 +215,7 @@ const traces: ModuleRule = {
         trace_id: id('traceId', 16, false),
         span_id: id('spanId', 8, false),
         parent_span_id: id('parentSpanId', 8, true),
-        name: 'name',
+        name: { as: 'name', read: 'cutName(message)' },
         kind: {
           as: 'kind',
           type: 'SpanKind',
@@ -217,7 +224,7 @@ const traces: ModuleRule = {
         },
         start_time_unix_nano: exactTime('startNs'),
         end_time_unix_nano: exactTime('endNs'),
-        attributes: limited('attributes', 'KeyValue', "'attributes'", "'attributes', 0", 'Attribute'),
+        attributes: attributeRun('attributes', 'skipped'),
         status: {
           as: 'status',
           type: "Pick<Span, 'status' | 'statusMessage'>",
@@ -228,7 +235,8 @@ const traces: ModuleRule = {
         "cursor.field = traceId ? 'span_id' : 'trace_id';",
         "if (!traceId || !spanId) throw cursor.error('is required');",
       ],
-      result: '{ traceId, spanId, parentSpanId, name, kind, startNs, endNs, attributes, ...status }',
+      result:
+        '{ traceId, spanId, parentSpanId, name, kind, startNs, endNs, attributes: attributes.finish(cursor, message.bytes), ...status }',
     },
     Status: {
       returns: "Pick<Span, 'status' | 'statusMessage'>",

@@ -136,6 +136,13 @@ test('points over the memory budget are refused with a partial success and count
   expect(world.ingest.metrics(gauge(world.clock), 10).rejected).toBe(0);
 });
 
+test('attributes that decoders left out are counted', async () => {
+  const world = setUp();
+  world.ingest.metrics({ ...gauge(world.clock), skippedAttributes: 2 }, 10);
+  world.ingest.traces({ resources: [], skippedAttributes: 3 });
+  expect(await world.metric('svc_otlp_skipped_attributes_total')).toEqual({ '': 5 });
+});
+
 test('the agent’s health metrics are stored every ten seconds, so that queries can add up all nodes', async () => {
   const world = setUp();
   world.ingest.start();

@@ -126,6 +126,7 @@ export class Ingest implements OtlpConsumer {
   metrics(request: MetricsRequest, bytes: number): Acceptance {
     const { clock, mapper, logger } = this.#options;
     const now = { wall: clock.now(), mono: clock.monotonic() };
+    this.#countSkipped(request);
     const admitted = admitMetrics(request, now.wall);
     if (this.#closed || this.#waitingBytes + bytes > this.#budget) {
       const points = countPoints(admitted.request) + admitted.rejected;
@@ -156,8 +157,13 @@ export class Ingest implements OtlpConsumer {
   }
 
   traces(request: TracesRequest): Acceptance {
+    this.#countSkipped(request);
     this.#options.metrics.captureEvents.inc({ kind: 'span', module: 'http1' }, this.#options.spans.take(request));
     return { rejected: 0, reason: '' };
+  }
+
+  #countSkipped({ skippedAttributes = 0 }: MetricsRequest | TracesRequest): void {
+    if (skippedAttributes > 0) this.#options.metrics.otlpSkippedAttributes.inc(skippedAttributes);
   }
 
   rejected(reason: RejectReason, count: number): void {

@@ -5,13 +5,15 @@ import { BoundsCache } from './protobuf/bounds-cache.ts';
 /**
  * Limits on one request beyond its size in bytes: a small body must not become a large structure.
  * A request that exceeds one is malformed as a whole (HTTP 400), as it can only come from a broken or hostile sender.
+ * Exceptions are what a pod decides about itself, since the request has data of other pods: attributes of Resources and
+ * spans beyond the limits are skipped, and names of spans are cut.
  */
 export const decodeLimits = {
   /** Attributes of one resource, scope, point or span. OpenTelemetry SDKs keep at most 128. */
   attributes: 1_024,
   /** Nesting of array and map values. */
   valueDepth: 16,
-  /** Characters of an attribute's key or of a metric's name. */
+  /** Characters of an attribute's key or of a name. */
   nameBytes: 1_024,
   /** Buckets of one histogram; the instrument's exponential ones have at most 160. */
   buckets: 4_096,
@@ -29,6 +31,8 @@ export class Cursor {
   field = '';
   items = 0;
   containers = 0;
+  /** Attributes of Resources and spans that were skipped. */
+  skipped = 0;
   /** Attribute lists seen before, if the caller keeps them. */
   readonly cache: AttributeCache | null;
   readonly bounds: BoundsCache;
@@ -58,6 +62,11 @@ export class Cursor {
     if (++this.containers > decodeLimits.containers) {
       throw this.error(`more than ${decodeLimits.containers} resources, scopes and metrics`);
     }
+  }
+
+  /** The decoded request, with the number of its skipped attributes if there are any. */
+  counted<T extends object>(request: T): T & { readonly skippedAttributes?: number } {
+    return this.skipped === 0 ? request : { ...request, skippedAttributes: this.skipped };
   }
 
   /** ERR_INPUT_INVALID whose message starts with the field's path. */

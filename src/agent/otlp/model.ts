@@ -23,6 +23,8 @@ export interface Scope {
 
 export interface MetricsRequest {
   readonly resources: readonly ResourceMetrics[];
+  /** Attributes of its Resources that were beyond the limits and are left out; absent if there were none. */
+  readonly skippedAttributes?: number;
 }
 
 export interface ResourceMetrics {
@@ -123,6 +125,8 @@ export interface Exemplar {
 
 export interface TracesRequest {
   readonly resources: readonly ResourceSpans[];
+  /** Attributes of its Resources and spans that were beyond the limits and are left out; absent if there were none. */
+  readonly skippedAttributes?: number;
 }
 
 export interface ResourceSpans {

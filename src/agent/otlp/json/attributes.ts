@@ -2,13 +2,29 @@ import { type Cursor, decodeLimits } from '../decode-limits.ts';
 import { type AnyValue, type Attribute, emptyScope, noAttributes, type Scope } from '../model.ts';
 import { jsonArray, jsonBool, jsonDouble, jsonInt64, jsonName, jsonObject, jsonString } from './values.ts';
 
-export function jsonAttributes(cursor: Cursor, field: string, value: unknown, depth = 0): Attribute[] {
+/** The attributes of a point: none may be beyond the limits. */
+export function jsonAttributes(cursor: Cursor, field: string, value: unknown): Attribute[] {
+  const list = jsonPairs(cursor, field, value, 0);
+  for (const { key } of list) jsonName(cursor, `${field}.key`, key);
+  return list;
+}
+
+/** The attributes of a Resource or a span: those beyond the limits are skipped and counted. */
+export function jsonAttributesWithin(cursor: Cursor, field: string, value: unknown): Attribute[] {
+  const list = jsonArray(cursor, field, value);
+  const read = jsonPairs(cursor, field, list.slice(0, decodeLimits.attributes), 0);
+  const kept = read.filter(({ key }) => key.length <= decodeLimits.nameBytes);
+  cursor.skipped += list.length - kept.length;
+  return kept;
+}
+
+function jsonPairs(cursor: Cursor, field: string, value: unknown, depth: number): Attribute[] {
   const list = jsonArray(cursor, field, value);
   if (list.length > decodeLimits.attributes) throw cursor.error(`more than ${decodeLimits.attributes} attributes`);
   return list.map((entry) => {
     const pair = jsonObject(cursor, field, entry);
     return {
-      key: jsonName(cursor, `${field}.key`, pair.key),
+      key: jsonString(cursor, `${field}.key`, pair.key),
       value: jsonAnyValue(cursor, `${field}.value`, pair.value, depth),
     };
   });
@@ -35,14 +51,14 @@ function jsonAnyValue(cursor: Cursor, field: string, value: unknown, depth: numb
   }
   if (any.kvlistValue !== undefined) {
     const list = jsonObject(cursor, field, any.kvlistValue);
-    return { entries: jsonAttributes(cursor, field, list.values, depth + 1) };
+    return { entries: jsonPairs(cursor, field, list.values, depth + 1) };
   }
   return null;
 }
 
 export function jsonResource(cursor: Cursor, value: unknown): readonly Attribute[] {
   if (value === undefined || value === null) return noAttributes;
-  return jsonAttributes(cursor, 'resource.attributes', jsonObject(cursor, 'resource', value).attributes);
+  return jsonAttributesWithin(cursor, 'resource.attributes', jsonObject(cursor, 'resource', value).attributes);
 }
 
 export function jsonScope(cursor: Cursor, value: unknown): Scope {

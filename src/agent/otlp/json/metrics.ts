@@ -41,7 +41,7 @@ export function decodeMetricsJson(bytes: Uint8Array): MetricsRequest {
   const cursor = new Cursor();
   const container = (): void => cursor.countContainer();
   const body = parseJsonBody(cursor, bytes);
-  return {
+  return cursor.counted({
     resources: jsonMessages(cursor, 'resourceMetrics', body.resourceMetrics, container, (resource) => ({
       attributes: jsonResource(cursor, resource.resource),
       scopes: jsonMessages(cursor, 'scopeMetrics', resource.scopeMetrics, container, (scope) => ({
@@ -49,7 +49,7 @@ export function decodeMetricsJson(bytes: Uint8Array): MetricsRequest {
         metrics: jsonMessages(cursor, 'metrics', scope.metrics, container, (m) => readMetric(cursor, m)),
       })),
     })),
-  };
+  });
 }
 
 function readMetric(cursor: Cursor, metric: JsonObject): Metric {

@@ -1,8 +1,9 @@
-import { Cursor } from '../decode-limits.ts';
+import { truncate } from '../../mapping/label-set.ts';
+import { Cursor, decodeLimits } from '../decode-limits.ts';
 import { type Span, spanKinds, statusCodes, type TracesRequest } from '../model.ts';
-import { jsonAttributes, jsonResource, jsonScope } from './attributes.ts';
+import { jsonAttributesWithin, jsonResource, jsonScope } from './attributes.ts';
 import { jsonMessages, parseJsonBody } from './parse.ts';
-import { jsonEnum, jsonId, jsonInt64, jsonName, type JsonObject, jsonObject, jsonString } from './values.ts';
+import { jsonEnum, jsonId, jsonInt64, type JsonObject, jsonObject, jsonString } from './values.ts';
 
 /**
  * Decodes the JSON encoding of an ExportTraceServiceRequest into the same model as the protobuf one.
@@ -13,7 +14,7 @@ export function decodeTracesJson(bytes: Uint8Array): TracesRequest {
   const container = (): void => cursor.countContainer();
   const item = (): void => cursor.countItem();
   const body = parseJsonBody(cursor, bytes);
-  return {
+  return cursor.counted({
     resources: jsonMessages(cursor, 'resourceSpans', body.resourceSpans, container, (resource) => ({
       attributes: jsonResource(cursor, resource.resource),
       scopes: jsonMessages(cursor, 'scopeSpans', resource.scopeSpans, container, (scope) => ({
@@ -21,7 +22,7 @@ export function decodeTracesJson(bytes: Uint8Array): TracesRequest {
         spans: jsonMessages(cursor, 'spans', scope.spans, item, (span) => readSpan(cursor, span)),
       })),
     })),
-  };
+  });
 }
 
 function readSpan(cursor: Cursor, span: JsonObject): Span {
@@ -30,11 +31,11 @@ function readSpan(cursor: Cursor, span: JsonObject): Span {
     traceId: jsonId(cursor, 'traceId', span.traceId, 16, false),
     spanId: jsonId(cursor, 'spanId', span.spanId, 8, false),
     parentSpanId: jsonId(cursor, 'parentSpanId', span.parentSpanId, 8, true),
-    name: jsonName(cursor, 'name', span.name),
+    name: truncate(jsonString(cursor, 'name', span.name), decodeLimits.nameBytes),
     kind: jsonEnum(cursor, 'kind', span.kind, 'SPAN_KIND_', spanKinds),
     startNs: jsonInt64(cursor, 'startTimeUnixNano', span.startTimeUnixNano, false),
     endNs: jsonInt64(cursor, 'endTimeUnixNano', span.endTimeUnixNano, false),
-    attributes: jsonAttributes(cursor, 'attributes', span.attributes),
+    attributes: jsonAttributesWithin(cursor, 'attributes', span.attributes),
     status: jsonEnum(cursor, 'status.code', status.code, 'STATUS_CODE_', statusCodes),
     statusMessage: jsonString(cursor, 'status.message', status.message),
   };

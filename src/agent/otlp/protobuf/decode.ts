@@ -25,9 +25,13 @@ export function decodeTracesRequest(bytes: Uint8Array): TracesRequest {
 }
 
 /** Puts the field's path before errors of the wire format itself. */
-function decode<T>(cursor: Cursor, bytes: Uint8Array, read: (cursor: Cursor, message: WireReader) => T): T {
+function decode<T extends object>(
+  cursor: Cursor,
+  bytes: Uint8Array,
+  read: (cursor: Cursor, message: WireReader) => T,
+): T {
   try {
-    return read(cursor, new WireReader(bytes));
+    return cursor.counted(read(cursor, new WireReader(bytes)));
   } catch (cause) {
     if (cause instanceof OperatorError && cause.message.startsWith('protobuf: ')) {
       throw cursor.error(cause.message.slice('protobuf: '.length), cause);

@@ -13,7 +13,7 @@ export function readKeyValue(cursor: Cursor, message: WireReader, field: string,
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, `${field}.key`, wireType, 2);
-        key = nameField(cursor, `${field}.key`, message);
+        key = message.string();
         break;
       case 2:
         expectWire(cursor, `${field}.value`, wireType, 2);

@@ -11,7 +11,7 @@ export function readNumberDataPoint(cursor: Cursor, message: WireReader): Number
   let timeNs = 0;
   let value = 0;
   let exemplars: Exemplar[] = noExemplars;
-  const attributes = new AttributeList('attributes');
+  const attributes = new AttributeList('attributes', 'refused');
   let flags = 0;
   while (!message.done) {
     const at = message.pos;
@@ -40,7 +40,7 @@ export function readNumberDataPoint(cursor: Cursor, message: WireReader): Number
         break;
       case 7:
         expectWire(cursor, 'attributes', wireType, 2);
-        attributes.take(at, message);
+        attributes.take(at, message, cursor);
         break;
       case 8:
         expectWire(cursor, 'flags', wireType, 0);
@@ -61,7 +61,7 @@ export function readHistogramDataPoint(cursor: Cursor, message: WireReader): His
   let bucketCounts: number[] = noNumbers;
   let bounds: readonly number[] = noNumbers;
   let exemplars: Exemplar[] = noExemplars;
-  const attributes = new AttributeList('attributes');
+  const attributes = new AttributeList('attributes', 'refused');
   let flags = 0;
   let min: number | null = null;
   let max: number | null = null;
@@ -98,7 +98,7 @@ export function readHistogramDataPoint(cursor: Cursor, message: WireReader): His
         break;
       case 9:
         expectWire(cursor, 'attributes', wireType, 2);
-        attributes.take(at, message);
+        attributes.take(at, message, cursor);
         break;
       case 10:
         expectWire(cursor, 'flags', wireType, 0);
@@ -120,7 +120,7 @@ export function readHistogramDataPoint(cursor: Cursor, message: WireReader): His
 }
 
 export function readExponentialHistogramDataPoint(cursor: Cursor, message: WireReader): ExponentialPoint {
-  const attributes = new AttributeList('attributes');
+  const attributes = new AttributeList('attributes', 'refused');
   let startNs = 0;
   let timeNs = 0;
   let count = 0;
@@ -141,7 +141,7 @@ export function readExponentialHistogramDataPoint(cursor: Cursor, message: WireR
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, 'attributes', wireType, 2);
-        attributes.take(at, message);
+        attributes.take(at, message, cursor);
         break;
       case 2:
         expectWire(cursor, 'start_time_unix_nano', wireType, 1);
@@ -229,7 +229,7 @@ export function readSummaryDataPoint(cursor: Cursor, message: WireReader): Summa
   let count = 0;
   let sum = 0;
   const quantiles: SummaryPoint['quantiles'][number][] = [];
-  const attributes = new AttributeList('attributes');
+  const attributes = new AttributeList('attributes', 'refused');
   let flags = 0;
   while (!message.done) {
     const at = message.pos;
@@ -258,7 +258,7 @@ export function readSummaryDataPoint(cursor: Cursor, message: WireReader): Summa
         break;
       case 7:
         expectWire(cursor, 'attributes', wireType, 2);
-        attributes.take(at, message);
+        attributes.take(at, message, cursor);
         break;
       case 8:
         expectWire(cursor, 'flags', wireType, 0);
@@ -330,7 +330,7 @@ export function readExemplar(cursor: Cursor, message: WireReader): Exemplar {
 }
 
 export function readResource(cursor: Cursor, message: WireReader): readonly Attribute[] {
-  const attributes = new AttributeList('resource.attributes');
+  const attributes = new AttributeList('resource.attributes', 'skipped');
   while (!message.done) {
     const at = message.pos;
     const tag = message.key();
@@ -338,7 +338,7 @@ export function readResource(cursor: Cursor, message: WireReader): readonly Attr
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, 'resource.attributes', wireType, 2);
-        attributes.take(at, message);
+        attributes.take(at, message, cursor);
         break;
       default:
         message.skip(wireType);
