@@ -28,7 +28,9 @@ const exemplars: FieldRule = {
   as: 'exemplars',
   type: 'Exemplar[]',
   first: 'noExemplars',
-  does: 'exemplars = withExemplar(exemplars, readExemplar(cursor, message.message()));',
+  does:
+    'exemplars = withExemplar(exemplars, readExemplar(cursor, ' +
+    "element(cursor, message, exemplars.length, 'exemplars', decodeLimits.perPoint)));",
 };
 const buckets = (name: string): FieldRule => ({
   as: name,
@@ -116,7 +118,14 @@ export const pointMessages: Readonly<Record<string, MessageRule>> = {
       ...common,
       count: 'count',
       sum: 'sum',
-      quantile_values: { as: 'quantiles', type: "SummaryPoint['quantiles'][number][]", first: '[]' },
+      quantile_values: {
+        as: 'quantiles',
+        type: "SummaryPoint['quantiles'][number][]",
+        first: '[]',
+        read:
+          'readValueAtQuantile(cursor, ' +
+          "element(cursor, message, quantiles.length, 'quantile_values', decodeLimits.perPoint))",
+      },
     },
     result: point('count', 'sum', 'quantiles'),
   },

@@ -16,7 +16,17 @@ export function otlpDecoderFiles(): GeneratedFile[] {
 }
 
 const helpers = [
-  ...['cutName', 'element', 'expectWire', 'fixed64Number', 'idField', 'int64', 'nameField', 'sfixed64Number'],
+  ...[
+    'bytesField',
+    'cutName',
+    'element',
+    'expectWire',
+    'fixed64Number',
+    'idField',
+    'int64',
+    'nameField',
+    'sfixed64Number',
+  ],
   'sint32',
 ];
 const imports = {
@@ -59,7 +69,7 @@ const attributes: ModuleRule = {
         double_value: value('message.double()'),
         array_value: value('readArrayValue(cursor, message.message(), field, depth + 1)'),
         kvlist_value: value('{ entries: readKeyValueList(cursor, message.message(), field, depth + 1) }'),
-        bytes_value: value('new Uint8Array(message.view())'),
+        bytes_value: value('bytesField(cursor, message)'),
       },
       result: 'value',
     },

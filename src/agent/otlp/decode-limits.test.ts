@@ -89,3 +89,107 @@ test('attributes of a Resource of metrics that are left out are counted each tim
     expect(one).toEqual({ resources: [{ attributes: pairs(3), scopes: [] }], skippedAttributes: 1 });
   }
 });
+
+const emptyFields = (field: number, count: number): Buffer => Buffer.alloc(2 * count, Uint8Array.of(field * 8 + 2, 0));
+
+/** A metrics request in which each point of the metric's data, which is field `data` of it, has the content `point`. */
+function pointsOf(data: number, point: Uint8Array, count = 1): Uint8Array {
+  const request = new WireWriter();
+  request.message(1, (resource) =>
+    resource.message(2, (scope) =>
+      scope.message(2, (metric) =>
+        metric.message(data, (list) => {
+          for (let i = 0; i < count; i++) list.bytes(1, point);
+        }),
+      ),
+    ),
+  );
+  return request.finish();
+}
+
+const fieldOf = { gauge: 5, histogram: 9, exponential: 10, summary: 11 } as const;
+const numbers = (field: number, count: number): Uint8Array =>
+  new WireWriter().bytes(field, new Uint8Array(8 * count)).finish();
+const nested = (times: number, inner: Uint8Array): Uint8Array =>
+  new WireWriter()
+    .message(7, (kv) =>
+      kv.message(2, (v) =>
+        v.message(5, (array) => {
+          for (let i = 0; i < times; i++) array.bytes(1, inner);
+        }),
+      ),
+    )
+    .finish();
+
+test.each<[string, Uint8Array, string]>([
+  [
+    'empty exemplars',
+    pointsOf(fieldOf.gauge, emptyFields(5, 257)),
+    'data_points[0].exemplars: more than 256 exemplars',
+  ],
+  [
+    'empty quantiles',
+    pointsOf(fieldOf.summary, emptyFields(6, 257)),
+    'data_points[0].quantile_values: more than 256 quantile_values',
+  ],
+  ['exemplars of many points', pointsOf(fieldOf.gauge, emptyFields(5, 250), 4_001), 'more than 1000000 values'],
+  ['quantiles of many points', pointsOf(fieldOf.summary, emptyFields(6, 250), 4_001), 'more than 1000000 values'],
+  ['attributes of many points', pointsOf(fieldOf.gauge, emptyFields(7, 1_000), 1_001), 'more than 1000000 values'],
+  ['values in lists', pointsOf(fieldOf.gauge, nested(1_000, Buffer.alloc(0)), 1_001), 'more than 1000000 values'],
+  [
+    'empty bytes in lists',
+    pointsOf(fieldOf.gauge, nested(1_000, Uint8Array.of(0x3a, 0)), 252),
+    'more than 1000000 values',
+  ],
+  [
+    'attributes between other fields',
+    pointsOf(fieldOf.gauge, Buffer.alloc(4 * 1_025, Uint8Array.of(0x3a, 0, 0x40, 0))),
+    'data_points[0].attributes: more than 1024 attributes',
+  ],
+  [
+    'bucket counts in pieces',
+    pointsOf(fieldOf.histogram, Buffer.concat([numbers(6, 4_096), emptyFields(6, 2_000)])),
+    'more than 1000000 values',
+  ],
+  [
+    'bounds in pieces',
+    pointsOf(fieldOf.histogram, Buffer.concat([numbers(7, 4_096), emptyFields(7, 2_000)])),
+    'more than 1000000 values',
+  ],
+  [
+    'bucket counts of a byte',
+    pointsOf(
+      fieldOf.exponential,
+      new WireWriter().message(8, (b) => b.bytes(2, new Uint8Array(4_096))).finish(),
+      2_000,
+    ),
+    'more than 1000000 values',
+  ],
+])('a small body that would become many objects is refused: %s', (_what, body, message) => {
+  expect(() => decodeMetricsRequest(body)).toThrow(message);
+});
+
+const jsonOf = (data: object): Uint8Array =>
+  Buffer.from(JSON.stringify({ resourceMetrics: [{ scopeMetrics: [{ metrics: [data] }] }] }));
+
+test.each<[string, Uint8Array, string]>([
+  [
+    'exemplars',
+    jsonOf({ gauge: { dataPoints: [{ exemplars: Array(257).fill({}) }] } }),
+    'dataPoints[0].exemplars: more than 256',
+  ],
+  [
+    'quantiles',
+    jsonOf({ summary: { dataPoints: [{ quantileValues: Array(257).fill({}) }] } }),
+    'dataPoints[0].quantileValues: more than 256',
+  ],
+  ['values of any kind', Buffer.from(`{"x":[${'{},'.repeat(500_001)}{}]}`), 'request: more than 1000000 values'],
+])('a small JSON body that would become many objects is refused: %s', (_what, body, message) => {
+  expect(() => decodeMetricsJson(body)).toThrow(message);
+});
+
+test('equal lists of attributes that a cache holds count once', () => {
+  const body = pointsOf(fieldOf.gauge, emptyFields(7, 1_000), 1_001);
+  const { resources } = decodeMetricsRequest(body, new AttributeCache());
+  expect(resources[0]!.scopes[0]!.metrics[0]!.data!.points).toHaveLength(1_001);
+});

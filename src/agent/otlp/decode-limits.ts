@@ -19,8 +19,15 @@ export const decodeLimits = {
   buckets: 4_096,
   /** Points or spans of one request. */
   items: 200_000,
+  /** Exemplars, or quantiles, of one point. SDKs keep at most one exemplar for each bucket. */
+  perPoint: 256,
   /** Resources, scopes and metrics of one request, all together. */
   containers: 20_000,
+  /**
+   * Attributes, nested values, exemplars and quantiles of one request, all together. Each has two bytes in the request,
+   * and about 64 in memory. Those of the instrument have about 32 in a request, which has at most 32 MiB.
+   */
+  values: 1_000_000,
 } as const;
 
 /**
@@ -31,6 +38,7 @@ export class Cursor {
   field = '';
   items = 0;
   containers = 0;
+  values = 0;
   /** Attributes of Resources and spans that were skipped. */
   skipped = 0;
   /** Attribute lists seen before, if the caller keeps them. */
@@ -62,6 +70,17 @@ export class Cursor {
     if (++this.containers > decodeLimits.containers) {
       throw this.error(`more than ${decodeLimits.containers} resources, scopes and metrics`);
     }
+  }
+
+  /** Counts what takes as much memory as `n` small values. */
+  countValues(n: number): void {
+    this.values += n;
+    if (this.values > decodeLimits.values) throw this.error(`more than ${decodeLimits.values} values`);
+  }
+
+  /** Counts numbers of a list: eight take as much memory as one value. */
+  countNumbers(n: number): void {
+    this.countValues(Math.ceil(n / 8));
   }
 
   /** The decoded request, with the number of its skipped attributes if there are any. */

@@ -15,7 +15,7 @@ import {
   type Temporality,
 } from '../model.ts';
 import { jsonAttributes, jsonResource, jsonScope } from './attributes.ts';
-import { jsonMessages, parseJsonBody } from './parse.ts';
+import { jsonMessages, jsonParts, parseJsonBody } from './parse.ts';
 import {
   jsonBool,
   jsonDouble,
@@ -161,16 +161,10 @@ function readSummaryPoint(cursor: Cursor, point: JsonObject): SummaryPoint {
     ...readBase(cursor, point),
     count: jsonUint(cursor, 'count', point.count),
     sum: jsonDouble(cursor, 'sum', point.sum),
-    quantiles: jsonMessages(
-      cursor,
-      'quantileValues',
-      point.quantileValues,
-      () => {},
-      (q) => ({
-        quantile: jsonDouble(cursor, 'quantile', q.quantile),
-        value: jsonDouble(cursor, 'value', q.value),
-      }),
-    ),
+    quantiles: jsonParts(cursor, 'quantileValues', point.quantileValues, (q) => ({
+      quantile: jsonDouble(cursor, 'quantile', q.quantile),
+      value: jsonDouble(cursor, 'value', q.value),
+    })),
   };
 }
 
@@ -184,16 +178,10 @@ function readBuckets(cursor: Cursor, field: string, value: unknown): Exponential
 }
 
 function readExemplars(cursor: Cursor, point: JsonObject): Exemplar[] {
-  return jsonMessages(
-    cursor,
-    'exemplars',
-    point.exemplars,
-    () => {},
-    (exemplar) => ({
-      timeNs: jsonUint(cursor, 'timeUnixNano', exemplar.timeUnixNano),
-      value: readValue(cursor, exemplar),
-      traceId: jsonId(cursor, 'traceId', exemplar.traceId, 16, true),
-      spanId: jsonId(cursor, 'spanId', exemplar.spanId, 8, true),
-    }),
-  );
+  return jsonParts(cursor, 'exemplars', point.exemplars, (exemplar) => ({
+    timeNs: jsonUint(cursor, 'timeUnixNano', exemplar.timeUnixNano),
+    value: readValue(cursor, exemplar),
+    traceId: jsonId(cursor, 'traceId', exemplar.traceId, 16, true),
+    spanId: jsonId(cursor, 'spanId', exemplar.spanId, 8, true),
+  }));
 }

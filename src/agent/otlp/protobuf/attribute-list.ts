@@ -59,6 +59,7 @@ export class AttributeList {
     while (!reader.done) {
       reader.key();
       cursor.field = this.#field;
+      cursor.countValues(1);
       const attribute = readKeyValue(cursor, reader.message(), this.#field, 0);
       if (attribute.key.length <= decodeLimits.nameBytes) into.push(attribute);
       else this.#exceeds(cursor, `a key is longer than ${decodeLimits.nameBytes} characters`);

@@ -71,10 +71,12 @@ export function repeatedScalar(
   cursor.field = field;
   if (wireType === lengthDelimited) {
     const packed = reader.message();
+    const before = into.length;
     while (!packed.done) {
       if (into.length >= decodeLimits.buckets) throw cursor.error(`more than ${decodeLimits.buckets} values`);
       into.push(read(packed));
     }
+    cursor.countNumbers(into.length - before);
     return;
   }
   if (wireType !== scalarWire)
@@ -83,10 +85,23 @@ export function repeatedScalar(
   into.push(read(reader));
 }
 
-/** The next message of a list that already has `length` elements; `what` names the elements. */
-export function element(cursor: Cursor, reader: WireReader, length: number, what: string): WireReader {
-  if (length >= decodeLimits.attributes) throw cursor.error(`more than ${decodeLimits.attributes} ${what}`);
+/** The next message of a list that already has `length` elements and may have `most`; `what` names the elements. */
+export function element(
+  cursor: Cursor,
+  reader: WireReader,
+  length: number,
+  what: string,
+  most: number = decodeLimits.attributes,
+): WireReader {
+  if (length >= most) throw cursor.error(`more than ${most} ${what}`);
+  cursor.countValues(1);
   return reader.message();
+}
+
+/** A copy of a bytes field. An empty one, too, takes as much memory as three small values. */
+export function bytesField(cursor: Cursor, reader: WireReader): Uint8Array {
+  cursor.countValues(3);
+  return new Uint8Array(reader.view());
 }
 
 /** Lower-case hex of an id field; `bytes` is its full length, and an empty id is allowed where `optional`. */

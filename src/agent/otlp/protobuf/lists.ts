@@ -10,7 +10,7 @@ const fixed64Wire = 1;
 export function readCounts(cursor: Cursor, wireType: number, message: WireReader, before: number[]): number[] {
   const n = before.length > 0 ? -1 : packedLength(cursor, 'bucket_counts', wireType, message);
   if (n < 0) {
-    const counts = [...before];
+    const counts = copied(cursor, before);
     repeatedScalar(cursor, 'bucket_counts', wireType, fixed64Wire, message, fixed64Number, counts);
     return counts;
   }
@@ -29,9 +29,15 @@ export function readBounds(
 ): readonly number[] {
   const n = before.length > 0 ? -1 : packedLength(cursor, 'explicit_bounds', wireType, message);
   if (n >= 0) return cursor.bounds.read(message, message.pos - 8 * n, n);
-  const bounds = [...before];
+  const bounds = copied(cursor, before);
   repeatedScalar(cursor, 'explicit_bounds', wireType, fixed64Wire, message, readDouble, bounds);
   return bounds;
+}
+
+/** A list to append to. The numbers count, as each of many empty fields has the list copied. */
+function copied(cursor: Cursor, numbers: readonly number[]): number[] {
+  cursor.countNumbers(numbers.length);
+  return [...numbers];
 }
 
 /** Appends an exemplar. Most points have none, so the list is created for the first one. */
