@@ -128,7 +128,9 @@ export function sameShape(a: Shape, b: Shape): boolean {
 const layouts = new Map<string, Layout>();
 /** Layouts by the identity of the shape: nearly always the layout is found here, and no key text is built. */
 const byShape = new WeakMap<Shape, Layout>();
-const layoutsKept = 10_000;
+/** The layouts kept have at most so many components, one of a hundred bytes or more. */
+const componentsKept = 200_000;
+let componentsInUse = 0;
 
 /** A shape with its float series. The thousands of streams that may have this shape share one such object. */
 export interface Layout {
@@ -145,14 +147,22 @@ export function layoutOf(shape: Shape): Layout {
   const key = `${shape.kind} ${shape.mode} ${shape.hasSum} ${shape.bounds.join()}`;
   let layout = layouts.get(key);
   if (!layout) {
-    if (layouts.size >= layoutsKept) layouts.clear();
-    const components = componentsOf(shape);
-    const distinct = new Set(components.map(({ suffix, extra }) => `${suffix} ${extra?.[1] ?? ''}`)).size;
-    layout = { shape, components, repeats: distinct < components.length };
+    const own = componentsOf(shape);
+    if (componentsInUse + own.length > componentsKept) {
+      layouts.clear();
+      componentsInUse = 0;
+    }
+    componentsInUse += own.length;
+    layout = { shape, components: own, repeats: new Set(own.map(componentKey)).size < own.length };
     layouts.set(key, layout);
   }
   byShape.set(shape, layout);
   return layout;
+}
+
+/** A text that distinguishes a component from its siblings. */
+export function componentKey({ suffix, extra }: Component): string {
+  return `${suffix} ${extra?.[1] ?? ''}`;
 }
 
 /** The float series of a shape: buckets (or quantiles) in order, then `_count`, then `_sum`. */

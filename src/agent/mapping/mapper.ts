@@ -441,12 +441,15 @@ export class SeriesMapper {
     const base = subjectLabels(stream, subject, rules, this.#policy, this.#peers, this.#made);
     const { name, type, help, unit } = stream.family;
     stream.family = this.table.family(name, type, help, unit);
-    const size = layoutOf(stream.shape).components.length;
+    const layout = layoutOf(stream.shape);
+    const size = layout.components.length;
     let group: Stream['group'] = this.table.group(stream.family, base) ?? null;
     const isNew = !group || (renewed !== undefined && !renewed.has(group));
-    const count = Math.max(size, group?.series.length ?? 0);
+    // Streams of equal labels may have different bounds, so that a known group may get more series.
+    const missing = group ? this.table.missing(group, layout) : size;
+    const count = missing + (isNew && group ? group.series.length : 0);
     const charged: Charged = { namespaces, monitors, isFlow: isFlow(stream.otlpName) };
-    const scope = isNew ? this.limits.exceeded(charged, count, this.#ownSeries()) : null;
+    const scope = count > 0 ? this.limits.exceeded(charged, count, this.#ownSeries()) : null;
     if (scope) {
       this.#noteLimit(stream, scope, size);
       group = this.#overflowGroup(stream, { base, namespaces, scope, size }, renewed);
@@ -513,7 +516,8 @@ export class SeriesMapper {
         known.charge.add(known.series.length);
         charged.add(known);
       }
-      return known;
+      const missing = this.table.missing(known, layoutOf(stream.shape));
+      return missing === 0 || this.limits.mayOverflow(namespaces, missing) ? known : null;
     }
     if (!this.limits.mayOverflow(namespaces, size)) return null;
     const made = this.table.addGroup(stream.family, labels, this.limits.overflowCharge(namespaces));

@@ -1,5 +1,5 @@
 import type { PointBase } from '../otlp/model.ts';
-import { type Expanded, layoutOf } from './components.ts';
+import { componentKey, type Expanded, layoutOf } from './components.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
@@ -66,13 +66,13 @@ export function countedSoFar(
 ): Float64Array {
   const counted = new Float64Array(values.length);
   if (before.shape.mode !== 'counter' || shape.mode !== 'counter') return counted;
-  const known = layoutOf(before.shape).components;
-  for (const [i, { mode, suffix, extra }] of layoutOf(shape).components.entries()) {
-    if (mode !== 'counter') continue;
+  const known = new Map(layoutOf(before.shape).components.map((component, i) => [componentKey(component), i]));
+  for (const [i, component] of layoutOf(shape).components.entries()) {
+    if (component.mode !== 'counter') continue;
     // A stream that had ended may find its series made anew.
     if (before.hadEnded && series[i]?.lastMs === 0) continue;
-    const at = known.findIndex((c) => c.suffix === suffix && c.extra?.[1] === extra?.[1]);
-    if (at >= 0) counted[i] = before.values[at]!;
+    const at = known.get(componentKey(component));
+    if (at !== undefined) counted[i] = before.values[at]!;
     else if (series[i] && series[i].lastMs !== 0) counted[i] = values[i]!;
   }
   return counted;

@@ -1,6 +1,6 @@
 import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
-import type { Component, FamilyType, Layout } from './components.ts';
+import { type Component, componentKey, type FamilyType, type Layout } from './components.ts';
 import { type Pair, truncate } from './label-set.ts';
 
 /** One float series as it is stored and served; the store and the exports identify it by this very object. */
@@ -57,6 +57,8 @@ export interface Group {
   readonly nameAt: number;
   readonly extraAt: Readonly<Record<'le' | 'quantile', number>>;
   readonly series: Series[];
+  /** The series by `componentKey` once there are many of them; before that, null. */
+  byKey: Map<string, Series> | null;
   /** The group's charge against the limits, which is released when the group ends. */
   charge: Charge;
   /** Cached text and order of its exposition lines; null when the series have changed since. */
@@ -117,12 +119,20 @@ export class SeriesTable {
       nameAt: placeOf('__name__', base),
       extraAt: { le: placeOf('le', base), quantile: placeOf('quantile', base) },
       series: [],
+      byKey: null,
       charge,
       page: null,
     };
     family.groups.set(group.key, group);
     this.families.set(family.name, family);
     return group;
+  }
+
+  /** The number of a layout's components that a group has no series for. */
+  missing(group: Group, { components }: Layout): number {
+    let count = 0;
+    for (let i = 0; i < components.length; i++) if (!findSeries(group, components[i]!, i)) count++;
+    return count;
   }
 
   /** The series of a layout's components, in their order; those that are new are created. */
@@ -132,10 +142,11 @@ export class SeriesTable {
     const bound = new Array<Series>(components.length);
     for (let i = 0; i < components.length; i++) {
       const component = components[i]!;
-      let found = before === 0 && !repeats ? undefined : findSeries(series, component, i);
+      let found = before === 0 && !repeats ? undefined : findSeries(group, component, i);
       if (!found) {
         found = new Series(group, component);
         series.push(found);
+        group.byKey?.set(componentKey(component), found);
       }
       bound[i] = found;
     }
@@ -155,7 +166,8 @@ export class SeriesTable {
     const kept = group.series.filter((s) => s.streams > 0);
     group.series.length = 0;
     group.page = null;
-    group.series.push(...kept);
+    for (const s of gone) group.byKey?.delete(componentKey(s.component));
+    for (const s of kept) group.series.push(s);
     this.#series -= gone.length;
     group.charge.add(-gone.length);
     if (kept.length === 0) {
@@ -188,9 +200,17 @@ function namePair({ name, names }: Family, suffix: string): Pair {
   return pair;
 }
 
+/** A group of more series than this finds them by a map. Histograms of the instrument have about twenty. */
+const manySeries = 64;
+
 /** The series of a component. A group's series are mostly in the order of the components: `likely` is tried first. */
-function findSeries(all: readonly Series[], component: Component, likely: number): Series | undefined {
+function findSeries(group: Group, component: Component, likely: number): Series | undefined {
+  const all = group.series;
   if (all[likely]?.component === component) return all[likely];
+  if (all.length > manySeries) {
+    group.byKey ??= new Map(all.map((s) => [componentKey(s.component), s]));
+    return group.byKey.get(componentKey(component));
+  }
   const { suffix, extra } = component;
   return all.find((s) => s.component.suffix === suffix && s.component.extra?.[1] === extra?.[1]);
 }
