@@ -63,6 +63,27 @@ test('a checkpoint of many series contains all of them', async () => {
   expect(readSamples(store)).toEqual(before);
 });
 
+test('a checkpoint of series with very long labels is read back', async () => {
+  const files = new MemoryFiles();
+  let store = await open(files);
+  const long = 'x'.repeat(1 << 20);
+  for (let i = 0; i < 70; i++) {
+    store.append(labelsFromObject({ __name__: 'm', long: `${i}${long}` }), start, i);
+    if (i % 10 === 9) await store.commit();
+  }
+  await store.maintain();
+  const before = readSamples(store);
+  expect(before.size).toBe(70);
+  files.crash(() => 0);
+  store = await open(files);
+  expect(readSamples(store)).toEqual(before);
+});
+
+test('a record that recovery would not accept is not written', () => {
+  const out = new ByteWriter();
+  expect(() => writeFrame(out, recordType.newSeries, new Uint8Array(64 * 1024 * 1024 + 1))).toThrow('log: a record of');
+});
+
 test('a damaged checkpoint is reported once and quarantined, and its number is not used again', async () => {
   const files = new MemoryFiles();
   let store = await open(files);

@@ -40,9 +40,15 @@ export async function writeCheckpoint(dir: string, files: FileLayer, head: Head,
         // A series that is written as its difference from the previous one takes a tenth of the bytes, and replay looks
         // up fewer labels.
         const writer = new SeriesRecordWriter();
-        for (let i = from; i < to; i++) writer.add(series, refs[i]!, view.labels(i));
-        writeFrame(out, recordType.newSeries, series.view());
-        series.clear();
+        for (let i = from; i < to; i++) {
+          writer.add(series, refs[i]!, view.labels(i));
+          // Labels may be long, and recovery refuses long records.
+          if (i + 1 < to && series.length < batchBytes) continue;
+          writeFrame(out, recordType.newSeries, series.view());
+          series.clear();
+          writer.reset();
+          if (out.length >= batchBytes) await drain();
+        }
         for (let i = from; i < to; i++) {
           for (const chunk of view.lentChunks(i))
             writeFrame(out, recordType.encodedChunk, chunkPayload(refs[i]!, chunk));

@@ -62,8 +62,11 @@ export interface RecordSink {
 /** By record type, the checksum of the type byte. */
 const typeSums: number[] = [];
 
-/** Appends a payload as a frame to `out`. */
+/** Appends a payload as a frame to `out`. Errors: ERR_STORE_WRITE for one that recovery would take for damage. */
 export function writeFrame(out: ByteWriter, type: number, payload: Uint8Array): void {
+  if (payload.length > maxPayloadBytes) {
+    throw new OperatorError('ERR_STORE_WRITE', `log: a record of ${payload.length} bytes, at most ${maxPayloadBytes}`);
+  }
   out.u32(payload.length);
   out.u32(crc32c(payload, (typeSums[type] ??= crc32c(Uint8Array.of(type)))));
   out.u8(type);
