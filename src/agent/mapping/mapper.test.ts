@@ -285,6 +285,24 @@ test('gauges of merged streams are added up, and a stream that ends takes its va
   expect(send(302, level(302, 7, 'b'))).toEqual(['g{} 9 @302']);
 });
 
+test('a value of a gauge that is no number counts for nothing in a sum, and a gauge of its own shows it', () => {
+  const { send } = setUp();
+  const level = (at_: number, values: Record<string, number>): MetricsRequest => ({
+    resources: Object.entries(values).flatMap(([id, value]) => {
+      const points = [numberPoint({ at: at_, value })];
+      const metric: Metric = { name: 'g', description: '', unit: '', data: { kind: 'gauge', points } };
+      return request([metric], { 'service.instance.id': id }).resources;
+    }),
+  });
+  expect(send(1, level(1, { a: NaN }))).toEqual(['g{} NaN @1']);
+  expect(send(2, level(2, { b: 2 }))).toEqual(['g{} 2 @2']);
+  expect(send(3, level(3, { a: 1 }))).toEqual(['g{} 3 @3']);
+  expect(send(4, level(4, { a: NaN }))).toEqual(['g{} 2 @4']);
+  expect(send(5, level(5, { a: 4 }))).toEqual(['g{} 6 @5']);
+  expect(send(6, level(6, { a: -Infinity, b: 3 }))).toEqual(['g{} 3 @6']);
+  expect(send(7, level(7, { a: 1 }))).toEqual(['g{} 4 @7']);
+});
+
 test('deltas are summed up', () => {
   const { send } = setUp();
   expect(send(1, counter([{ at: 1, value: 5 }], {}, 'delta'))).toEqual(['c{} 5 @1']);

@@ -14,7 +14,7 @@ import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, Seri
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
-import { countBehind, countedSoFar, isReset, keptUp, noteStart, placeZero } from './resets.ts';
+import { addend, countBehind, countedSoFar, incrementOf, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares, streamWeight } from './stream-shares.ts';
 import {
   accountOf,
@@ -317,7 +317,7 @@ export class SeriesMapper {
         value = before + value;
       } else {
         if (mode === 'counter' && !reset) value = keptUp(series[i], value, before);
-        increment = reset && mode === 'counter' ? value : value - before;
+        increment = incrementOf(mode, value, before, reset);
       }
       last[i] = value;
       if (components > 0) this.#add(series[i]!, value, increment, tMs, first, sink);
@@ -533,6 +533,7 @@ export class SeriesMapper {
       series.streams++;
       if (series.streams === 1) continue;
       series.merged = true;
+      if (series.component.mode === 'level') series.total = addend(series.total);
       if (series.lastMs === 0) series.zeroMs = 0;
     }
     this.#pace(stream);
@@ -548,14 +549,15 @@ export class SeriesMapper {
    */
   #bringAlong(stream: Stream): void {
     stream.series.forEach((series, i) => {
-      if (series.lastMs === 0 || series.component.mode === 'level') series.total += stream.values[i]!;
+      if (series.component.mode === 'level') series.total += addend(stream.values[i]!);
+      else if (series.lastMs === 0) series.total += stream.values[i]!;
     });
   }
 
   #release(stream: Stream, series: readonly Series[]): void {
     series.forEach((s, i) => {
       s.streams--;
-      if (s.component.mode === 'level' && s.merged) s.total -= stream.values[i]!;
+      if (s.component.mode === 'level' && s.merged) s.total -= addend(stream.values[i]!);
     });
   }
 
@@ -579,7 +581,7 @@ export class SeriesMapper {
     for (const [i, series] of stream.series.entries()) {
       const value = stream.values[i]!;
       if (!series.merged) series.total = value;
-      else if (series.component.mode === 'level') series.total += value;
+      else if (series.component.mode === 'level') series.total += addend(value);
       // A recreated series does not know when it ended; the stream does.
       if (series.lastMs === 0) series.lastMs = stream.endedMs;
     }

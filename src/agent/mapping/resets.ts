@@ -1,5 +1,5 @@
 import type { PointBase } from '../otlp/model.ts';
-import { componentKey, type Expanded, layoutOf } from './components.ts';
+import { componentKey, type Expanded, layoutOf, type Mode } from './components.ts';
 import type { Series } from './series-table.ts';
 import type { Stream } from './stream.ts';
 
@@ -18,6 +18,11 @@ export function isReset(stream: Stream, point: PointBase, values: readonly numbe
  */
 export function keptUp(series: Series | undefined, value: number, before: number): number {
   return value < before && !isSum(series) ? before : value;
+}
+
+/** What a value of a level adds to a sum. NaN and infinities add nothing: the sum would never be a number again. */
+export function addend(value: number): number {
+  return Number.isFinite(value) ? value : 0;
 }
 
 function isSum(series: Series | undefined): boolean {
@@ -78,15 +83,22 @@ export function countedSoFar(
   return counted;
 }
 
+/** How much a cumulative value or a level adds to a sum that has the value before. */
+export function incrementOf(mode: Mode, value: number, before: number, reset: boolean): number {
+  if (mode === 'level') return addend(value) - addend(before);
+  return reset && mode === 'counter' ? value : value - before;
+}
+
 /** Adds a point to the totals of a stream whose newest point lies in the future. Its series get no sample. */
 export function countBehind(stream: Stream, { point, shape, values }: Expanded): void {
   const reset = isReset(stream, point, values);
   stream.startNs = point.startNs;
   for (let i = 0; i < values.length; i++) {
     const s = stream.series[i];
-    const counts = (s?.component.mode ?? shape.mode) === 'counter';
+    const mode = s?.component.mode ?? shape.mode;
+    const counts = mode === 'counter';
     const value = counts && !reset ? keptUp(s, values[i]!, stream.values[i]!) : values[i]!;
-    const increment = counts && reset ? value : value - stream.values[i]!;
+    const increment = incrementOf(mode, value, stream.values[i]!, reset);
     stream.values[i] = value;
     if (!s) continue;
     s.total = s.merged ? s.total + increment : value;
