@@ -49,7 +49,7 @@ function stage(fails: { times: number } = { times: 0 }) {
     const source: SeriesSource = { select: async () => ({ series: [seriesOf(node)] }) };
     const { fragment, steps, settings } = call;
     const result = await evaluateFragment(fragment, source, steps, { settings, maxSamples: 1e6 });
-    return { result, stats: { waitMs: 0, evaluateMs: 0 }, bytes: 1, held: { columns: 0, groups: 0 } };
+    return { result, stats: { waitMs: 0, evaluateMs: 0 }, bytes: 1, heldBytes: 0, groupBytes: [] };
   };
   const runner = new QueryRunner({
     directory: fixedDirectory(['a', 'b'].map((node) => ({ node, address: node, absence: undefined, nodeReady: true }))),

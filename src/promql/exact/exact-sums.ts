@@ -74,10 +74,17 @@ export class ExactSums {
     }
   }
 
-  /** Adds all sums of another state. */
-  merge(state: SumState): void {
+  /** Adds all sums of another state. Returns true when the sums take more memory than before. */
+  merge(state: SumState): boolean {
+    const before = this.#extras;
     for (let i = 0; i < state.count.length; i++) this.#mergeStep(i, state, i);
     this.#mergeRest(state, null);
+    return this.#extras > before;
+  }
+
+  /** Counts the parts that most sums do not need. */
+  get #extras(): number {
+    return (this.#special === null ? 0 : 1) + (this.#rest?.size ?? 0);
   }
 
   /** Adds the sums of a state with other steps: the sum of its step i is added at step `places[i]`. */

@@ -12,7 +12,7 @@ import { LabelPool } from './label-pool.ts';
 import { eachOf, listBytes, oneContent } from './messages.ts';
 import { counts, malformed, readDoubles } from './numbers.ts';
 import * as messages from './partial.pb.ts';
-import { type Hold, readColumn, readGroup } from './rows.ts';
+import { type GroupHold, type Hold, readColumn, readGroup } from './rows.ts';
 
 /** Most bytes of a header. */
 const headerBytes = 64 * 1024;
@@ -41,11 +41,17 @@ export interface ExpectedPartial {
   readonly onHeader: (header: PartialHeader) => void;
   /** Checks the labels of each column; throws to refuse it. */
   readonly onColumn: (column: Column) => void;
-  /**
-   * Called before memory is taken: for groups, or for columns and the answer's other parts; throws to refuse. Units:
-   * bytes.
-   */
-  readonly hold?: (bytes: number, rows: 'columns' | 'groups') => void;
+  /** Called before memory is taken; throws to refuse. Units: bytes. */
+  readonly hold?: Hold;
+}
+
+/** A whole answer. */
+export interface WholePartial {
+  readonly header: PartialHeader;
+  readonly result: FragmentResult;
+  readonly stats: PartialStats;
+  /** The memory taken for each of the result's groups, without its native histograms. Units: bytes. */
+  readonly groupBytes: readonly number[];
 }
 
 /**
@@ -56,10 +62,14 @@ export interface ExpectedPartial {
  */
 export class PartialDecoder {
   readonly #expected: ExpectedPartial;
-  readonly #hold: { readonly columns: Hold; readonly groups: Hold };
+  readonly #hold: Hold;
+  readonly #groupHold: GroupHold;
   readonly #dictionary: DictionaryReader;
   readonly #columns: Column[] = [];
   readonly #groups: GroupRow[] = [];
+  readonly #groupBytes: number[] = [];
+  /** The memory taken for the group that is being read. */
+  #bytes = 0;
   /** Label sets of the series so far; separately, those of series whose name is still to be removed. */
   readonly #series = [new DistinctLabels(), new DistinctLabels()] as const;
   /** Label sets of groups: the pool returns equal ones as one object. */
@@ -70,8 +80,13 @@ export class PartialDecoder {
   constructor(expected: ExpectedPartial) {
     this.#expected = expected;
     const { hold = (): void => {}, pool = new LabelPool() } = expected;
-    this.#hold = { columns: (bytes) => hold(bytes, 'columns'), groups: (bytes) => hold(bytes, 'groups') };
-    this.#dictionary = new DictionaryReader(pool, this.#hold.columns);
+    this.#hold = hold;
+    const state = (bytes: number): void => {
+      hold(bytes);
+      this.#bytes += bytes;
+    };
+    this.#groupHold = { state, histograms: hold };
+    this.#dictionary = new DictionaryReader(pool, hold);
   }
 
   add(message: Uint8Array): void {
@@ -88,7 +103,7 @@ export class PartialDecoder {
   }
 
   /** The whole answer. Errors: ERR_INPUT_INVALID for an incomplete one. */
-  finish(): { readonly header: PartialHeader; readonly result: FragmentResult; readonly stats: PartialStats } {
+  finish(): WholePartial {
     if (this.#header === undefined) throw malformed('no header');
     if (this.#trailer === undefined) throw malformed('no trailer: the answer was cut');
     const { rows, stats, ...rest } = this.#trailer;
@@ -96,7 +111,7 @@ export class PartialDecoder {
     if (rows !== columns.length + groups.length) {
       throw malformed(`${columns.length + groups.length} rows, the trailer states ${rows}`);
     }
-    return { header: this.#header, result: { columns, groups, ...rest }, stats };
+    return { header: this.#header, result: { columns, groups, ...rest }, stats, groupBytes: this.#groupBytes };
   }
 
   #list(content: WireReader, most: number, read: () => void): void {
@@ -114,7 +129,7 @@ export class PartialDecoder {
     const { fragment, steps, onColumn } = this.#expected;
     const hasColumns = fragment.kind !== 'agg' || ['topk', 'bottomk', 'limitk'].includes(fragment.op ?? '');
     if (!hasColumns) throw malformed(`series in an answer to ${fragment.op}`);
-    const column = readColumn(reader, this.#dictionary, steps, this.#hold.columns);
+    const column = readColumn(reader, this.#dictionary, steps, this.#hold);
     onColumn(column);
     // A vector may have several series with the same labels only while their names are still to be removed.
     if (!this.#series[column.dropName ? 1 : 0].add(column.labels)) throw twice();
@@ -125,10 +140,12 @@ export class PartialDecoder {
   #addGroup(reader: WireReader): void {
     const { fragment, steps } = this.#expected;
     if (fragment.kind !== 'agg') throw malformed('group in an answer of series');
-    const group = readGroup(reader, this.#dictionary, fragment, steps, this.#hold.groups);
+    this.#bytes = 0;
+    const group = readGroup(reader, this.#dictionary, fragment, steps, this.#groupHold);
     if (this.#met.has(group.labels)) throw twice();
     this.#met.add(group.labels);
     this.#groups.push(group);
+    this.#groupBytes.push(this.#bytes);
     this.#checkCount();
   }
 
@@ -136,7 +153,7 @@ export class PartialDecoder {
     const { steps } = this.#expected;
     const most = notesBytes + 16 * steps;
     if (reader.end - reader.pos > most) throw malformed(`trailer of more than ${most} bytes`);
-    this.#hold.columns(noteBytes * fieldsOf(reader.bytes, reader.pos, reader.end));
+    this.#hold(noteBytes * fieldsOf(reader.bytes, reader.pos, reader.end));
     this.#trailer = trailerOf(messages.readTrailer(reader), steps);
   }
 

@@ -45,6 +45,14 @@ const [histogramBytes, remainderBytes] = [256, 96];
 /** Called before memory is taken for what is read. Throws to refuse. Units: bytes. */
 export type Hold = (bytes: number) => void;
 
+/** As `Hold`, for the parts of a group. */
+export interface GroupHold {
+  /** Called for what another node's row of the same group is added to. */
+  readonly state: Hold;
+  /** Called for the native histograms, of which those of every node are kept. */
+  readonly histograms: Hold;
+}
+
 /** Reads a series. Errors: ERR_INPUT_INVALID; those of `hold`. */
 export function readColumn(reader: WireReader, dictionary: DictionaryReader, steps: number, hold: Hold): Column {
   let labels: Labels = [];
@@ -126,7 +134,7 @@ export function readGroup(
   dictionary: DictionaryReader,
   fragment: FragmentRequest,
   steps: number,
-  hold: Hold,
+  hold: GroupHold,
 ): GroupRow {
   let labels: Labels = [];
   let dropName = false;
@@ -140,10 +148,10 @@ export function readGroup(
     if (key === 10) labels = dictionary.pooled(reader);
     else if (key === 16) dropName = reader.bool();
     else if (key === 32) ignored = reader.bool();
-    else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps, hold));
+    else if (key === 50) (holders ??= []).push(readColumn(reader.message(), dictionary, steps, hold.histograms));
     else if (key === 74) {
       const message = reader.message();
-      hold(remainderBytes + 2 * (message.end - message.pos));
+      hold.state(remainderBytes + 2 * (message.end - message.pos));
       (rest ??= []).push(restOf(readRemainder(message)));
     } else if ((key & 7) === 2 && field <= 12) {
       starts[field] = reader.span();
@@ -156,7 +164,7 @@ export function readGroup(
   if (axis > 1 && holders !== undefined) throw malformed('packed row with native histograms');
   const length = steps * axis;
   const columns = starts.reduce((count, start) => (start < 0 ? count : count + 1), 0);
-  hold(rowBytes + labelBytes * labels.length + 8 * length * columns);
+  hold.state(rowBytes + labelBytes * labels.length + 8 * length * columns);
   const present = counts(column(reader, 3, null, length));
   const filled = maskOf(present);
   const summed = op === 'sum' || op === 'avg';

@@ -23,14 +23,10 @@ export class PartialMerge {
     this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
   }
 
-  /** Number of merged groups. */
-  get groups(): number {
-    return this.#groups.size;
-  }
-
-  add(place: number, { groups, ...rest }: FragmentResult): void {
-    this.#groups.add(groups);
+  /** Returns the indexes of the groups that take no memory any more but for their native histograms. */
+  add(place: number, { groups, ...rest }: FragmentResult): number[] {
     this.#rest[place] = rest;
+    return this.#groups.add(groups);
   }
 
   async finish(pacing: Pacing): Promise<FragmentResult> {

@@ -120,6 +120,7 @@ export class Pushdown implements Distribution {
     if (report.nodes.length === 0) {
       // An expression without any series may still have a value, or raise a warning: it is then evaluated here.
       report.outcome = 'evaluated here: no node has answered';
+      this.#options.budget.memory?.give(held.bytes);
       return null;
     }
     const merged = await merge.finish(new Pace(this.#options.scope.signal, this.#options.scope.turns));
@@ -164,15 +165,13 @@ export class Pushdown implements Distribution {
     const started = clock.monotonic();
     try {
       return await askNode(agent, { ...scope, remainingMs: deadline - started }, async (one, time) => {
-        const { result, stats, bytes, held } = await reader(one, call, { ...time, budget, maxSamples });
+        const answer = await reader(one, call, { ...time, budget, maxSamples });
+        const { result, stats, bytes, heldBytes, groupBytes } = answer;
         const rows = result.columns.length + result.groups.length;
-        const before = merge.groups;
-        merge.add(place, result);
         // If two agents answer the same group, their results are joined, and the memory of one goes back to the budget.
-        const joined = result.groups.length - (merge.groups - before);
-        const freed = joined > 0 ? (held.groups * joined) / result.groups.length : 0;
+        const freed = merge.add(place, result).reduce((sum, i) => sum + groupBytes[i]!, 0);
         budget.memory?.give(freed);
-        call.held.bytes += held.columns + held.groups - freed;
+        call.held.bytes += heldBytes - freed;
         const samplesDecoded = result.samplesRead;
         return { node, rows, bytes, samplesDecoded, elapsedMs: clock.monotonic() - started, ...stats };
       });

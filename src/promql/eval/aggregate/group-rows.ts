@@ -103,13 +103,15 @@ export class GroupFold {
     return weight;
   }
 
-  merge(row: GroupRow): void {
+  /** Adds a row, whose histograms are kept. Returns true when the rest of the group takes more memory than before. */
+  merge(row: GroupRow): boolean {
     this.dropName ||= row.dropName;
     this.ignored ||= row.ignored;
-    if (row.holders.length > 0) this.holders.push(...row.holders);
-    if (this.sums !== null) this.sums.merge(row.sums!);
-    else if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
+    for (const holder of row.holders) this.holders.push(holder);
+    if (this.sums !== null) return this.sums.merge(row.sums!);
+    if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
     else for (let i = 0; i < row.present.length; i++) this.#present[i]! += row.present[i]!;
+    return false;
   }
 
   toRow(): GroupRow {
@@ -185,13 +187,18 @@ export class RowMerge {
     this.#op = op;
   }
 
-  get size(): number {
-    return this.#groups.size;
-  }
-
-  /** Adds rows without keeping their arrays. */
-  add(rows: readonly GroupRow[]): void {
-    for (const row of rows) this.#groupOf(row).merge(row);
+  /**
+   * Adds rows without keeping their arrays. Returns the indexes of the rows that take no memory any more but for their
+   * native histograms, because their groups were there and have not grown.
+   */
+  add(rows: readonly GroupRow[]): number[] {
+    const joined: number[] = [];
+    for (const [i, row] of rows.entries()) {
+      const before = this.#groups.size;
+      const hasGrown = this.#groupOf(row).merge(row);
+      if (this.#groups.size === before && !hasGrown) joined.push(i);
+    }
+    return joined;
   }
 
   /** The groups, in the order in which they appeared. */

@@ -65,8 +65,10 @@ export interface PartialReading {
   readonly result: FragmentResult;
   readonly stats: PartialStats;
   readonly bytes: number;
-  /** Memory taken from the budget for its groups, and for its columns and other parts. Bytes. */
-  readonly held: { readonly columns: number; readonly groups: number };
+  /** Memory taken from the budget in all. Bytes. */
+  readonly heldBytes: number;
+  /** The part of it that each group takes without its native histograms. Bytes. */
+  readonly groupBytes: readonly number[];
 }
 
 /** Requests one agent's share of a query. Resolves to the whole share, or rejects. */
@@ -117,18 +119,19 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
       answered?.(response.headers.date);
       const type = response.headers['content-type'];
       if (type !== partialContentType) throw new AgentFailure('protocol', `content type ${JSON.stringify(type ?? '')}`);
-      const held = { columns: fragment.countSamples === true ? countBytes * steps.count : 0, groups: 0 };
-      takeMemory(budget.memory, held.columns);
+      let heldBytes = 0;
+      const hold = (more: number): void => {
+        takeMemory(budget.memory, more);
+        heldBytes += more;
+      };
+      if (fragment.countSamples === true) hold(countBytes * steps.count);
       const decoder = new PartialDecoder({
         fragment,
         steps: steps.count,
         maxSeries,
         pool: call.pool,
         onHeader: (header) => checkHeader(header, agent.node, call),
-        hold: (memory, rows) => {
-          takeMemory(budget.memory, memory);
-          held[rows] += memory;
-        },
+        hold,
         onColumn: ({ labels }) => {
           // The answer to a fragment of kind `whole` has only the labels that the query keeps, often not the node's.
           if (fragment.kind !== 'whole') checkNode(labelValue(labels, nodeLabel), agent.node);
@@ -141,10 +144,11 @@ export function createPartialReader(way: AgentWay, clocks?: Pick<AgentClocks, 'a
         takeSamples(budget, message.length / 8);
         decoder.add(message);
       });
-      const { result, stats } = decoder.finish();
-      const { warnings, samples } = result;
-      if (fragment.countSamples !== true || samples !== undefined) return { result, stats, bytes, held };
-      return { result: { ...result, warnings: [...warnings, lacksCounts(agent.node)] }, stats, bytes, held };
+      const { result, stats, groupBytes } = decoder.finish();
+      const { samples } = result;
+      const isLacking = fragment.countSamples === true && samples === undefined;
+      const warnings = isLacking ? [...result.warnings, lacksCounts(agent.node)] : result.warnings;
+      return { result: { ...result, warnings }, stats, bytes, heldBytes, groupBytes };
     };
     const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
     return callAgent(way, agent, request, options, read, passes);
