@@ -260,6 +260,21 @@ describe('an answer that no agent writes', () => {
       { limit: 200_000 },
     ],
     [
+      'buckets of a histogram',
+      [
+        message(3, 1, (m) =>
+          m.message(1, (row) =>
+            row.message(5, (histogram) =>
+              histogram.message(6, (buckets) => {
+                for (let i = 0; i < 100_000; i++) buckets.uint(1, 2);
+              }),
+            ),
+          ),
+        ),
+      ],
+      { limit: 1_500_000 },
+    ],
+    [
       'a group',
       [message(4, 1, (m) => m.message(1, (row) => [3, 7, 8].forEach((field) => row.bytes(field, Uint8Array.of(0)))))],
       { fragment: sum, steps: 1e12, limit: 1e12 },

@@ -7,7 +7,7 @@ import type { FragmentRequest } from '../plan/fragment.ts';
 import { axisOf } from '../plan/packed-rows.ts';
 import type { Labels } from '../types.ts';
 import type { DictionaryReader, DictionaryWriter } from './dictionary.ts';
-import { readHistogram, writeHistogram } from './histogram-message.ts';
+import { readHistogram, sizeOfHistogram, writeHistogram } from './histogram-message.ts';
 import {
   allFloats,
   counts,
@@ -39,8 +39,8 @@ function floatMask(kinds: Uint8Array, mixed: boolean): Mask {
 
 /** Size of a row without its steps: its objects, and each of its labels. Units: bytes. */
 const [rowBytes, labelBytes] = [224, 16];
-/** Size of a histogram, beside twice the bytes of its message, and of a remainder, likewise. Units: bytes. */
-const [histogramBytes, remainderBytes] = [256, 96];
+/** Size of a remainder, beside twice the bytes of its message. Units: bytes. */
+const remainderBytes = 96;
 
 /** Called before memory is taken for what is read. Throws to refuse. Units: bytes. */
 export type Hold = (bytes: number) => void;
@@ -73,7 +73,7 @@ export function readColumn(reader: WireReader, dictionary: DictionaryReader, ste
     } else if (key === 42) {
       const message = reader.message();
       if (found.length === steps) throw malformed('series has more histograms than steps');
-      hold(histogramBytes + 2 * (message.end - message.pos));
+      hold(sizeOfHistogram(message));
       found.push(readHistogram(message));
     } else reader.skip(key & 7);
   }
