@@ -25,7 +25,7 @@ const packedVersion = 3;
  * Changes whenever the engine's results change: agents and query servers with different values may differ in a last
  * digit or in an annotation, so they do not share a query.
  */
-export const engineVersion = '3.15.0-1';
+export const engineVersion = '3.15.0-2';
 
 /** A query server's request to an agent. Units: milliseconds, bytes. */
 export interface PartialRequest {
