@@ -98,7 +98,7 @@ test('bounds of exponential buckets are those of the fixed list that Prometheus 
   ]);
 });
 
-test('histograms whose counter resets conflict have no sum and no difference, only a warning', async () => {
+test('+ and - of two histograms whose counter resets conflict have no result, only a warning; sum() still has one', async () => {
   for (const [op, operation] of Object.entries({ '+': 'addition', '-': 'subtraction' })) {
     const { value, warnings } = await engine.instant(`histogram_count(falling ${op} on () rising)`, 30_000, { source });
     expect(value).toMatchObject({ elements: [] });

@@ -92,7 +92,10 @@ class Pairing {
   readonly #allMany: readonly Column[];
   /** The steps at which the many side has any element; computed on demand. */
   #manyThere: Uint8Array | null = null;
-  /** The steps that have a result whose labels a result of the current series would have; null when none can have. */
+  /**
+   * Not 0 at each step that already has a result with the labels that the current series' result would get. Null when
+   * no other series of the group can get these labels.
+   */
   #taken: Uint8Array | null = null;
   /** The steps at which a pair of the current group was combined. At other steps the many side may be filled in. */
   #matched: Uint8Array | null = null;
@@ -164,8 +167,9 @@ class Pairing {
   }
 
   /**
-   * For each series of the many side, `#taken`: in a one-to-one match all share one. Else those share one whose results
-   * differ at most in the included labels: at a step, all of a group are combined with the same series.
+   * The `#taken` of each series of the many side. One-to-one: the whole group shares one. Many-to-one: series share one
+   * when they are equal but for the labels of `group_left`. These come from the one side, and at a step the whole group
+   * has the same partner there, so their results would be equal.
    */
   async #takenBy(many: readonly Column[]): Promise<(Uint8Array | null)[]> {
     const { card, include } = this.#matching;
