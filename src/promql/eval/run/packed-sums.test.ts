@@ -3,6 +3,7 @@ import { exactText } from '../../../testing/promql/exact-text.ts';
 import { nodeLabel, type RandomSeries } from '../../../testing/promql/random-series.ts';
 import { Random } from '../../../testing/promql/random.ts';
 import { SplitNodes } from '../../../testing/promql/split-nodes.ts';
+import { until } from '../../../testing/until.ts';
 import {
   emptyHistogram,
   encodePartial,
@@ -12,6 +13,7 @@ import {
   PartialDecoder,
   parse,
   packedSums,
+  QueryError,
   sortedLabels,
   type Distribution,
   type FragmentRequest,
@@ -183,4 +185,27 @@ test('the memory of the nodes’ answers is given back once the sums have their 
   expect(own).toBeGreaterThan(0);
   expect(await heldAfter('sum by (le) (b)', 5_000)).toBe(own);
   expect(await heldAfter('sum by (le) (h)', 5_000)).toBe(0);
+});
+
+test('when a part fails over the data of a node, the memory of the other parts is given back, also of those that come later', async () => {
+  const nodes = new SplitNodes(nodeLabel, [sample({ __name__: 'b', [nodeLabel]: 'n1', le: '1' }, 1)]);
+  let held = 0;
+  const memory = { take: (bytes: number) => ((held += bytes), null), give: (bytes: number) => void (held -= bytes) };
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  let answers = 0;
+  const run: Distribution['run'] = async (...asked) => {
+    const { expr } = asked[0];
+    if (expr.includes('fails')) throw new QueryError('execution', 'fails over the data of a node');
+    if (expr.includes('later')) await released;
+    memory.take(5_000);
+    answers++;
+    return (await nodes.run(...asked))!.map((result) => ({ ...result, heldBytes: 5_000 }));
+  };
+  const parts = ['sum by (le) (b)', 'sum by (le) (fails)', 'sum by (le) (later)'].map((part) => parse(part));
+  const distribution = { partitionLabel: nodeLabel, run };
+  expect(await packedSums(parts, 'le', at, { source: nodes.whole, settings, memory, distribution })).toBeNull();
+  release();
+  await until('the last part is answered', () => answers === 2);
+  await until('nothing is held', () => held === 0);
 });

@@ -59,8 +59,12 @@ export async function packedSums(
     answers = await Promise.all(asked);
   } catch (error) {
     const isOfData = error instanceof QueryError && error.errorType === 'execution';
-    if (isOfData && error.code !== 'ERR_QUERY_LIMIT' && error.code !== 'ERR_QUERY_MEMORY') return null;
-    throw error;
+    if (!isOfData || error.code === 'ERR_QUERY_LIMIT' || error.code === 'ERR_QUERY_MEMORY') throw error;
+    // The engine asks again. The answers of the other parts are of no use, also those that are still on their way.
+    void Promise.allSettled(asked).then((all) => {
+      for (const one of all) if (one.status === 'fulfilled') memory?.give(one.value?.heldBytes ?? 0);
+    });
+    return null;
   }
   try {
     return await sumsOf(answers, label, options);
