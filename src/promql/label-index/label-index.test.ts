@@ -117,7 +117,7 @@ test('a text that the dictionary has already, and a list that goes on without en
   expect(() => decoded([first!, endless], 'series')).toThrow('list that goes on after 1048576 bytes');
 });
 
-test('texts, and pairs of a name and a value, take memory before they are kept', async () => {
+test('texts, pairs of a name and a value, and sets of these take memory before they are kept', async () => {
   const heldBy = async (kind: IndexKind, lists: IndexLists): Promise<number[]> => {
     const held = { texts: 0, pairs: 0 };
     const decoder = new IndexDecoder({
@@ -135,10 +135,16 @@ test('texts, and pairs of a name and a value, take memory before they are kept',
   expect(oneText).toBeGreaterThan(0);
   expect(await heldBy('names', { texts: ['a', 'b'], series: [] })).toEqual([2 * oneText!, 0]);
   const one: Labels = [['a', '1']];
-  const [entries, pair] = await heldBy('series', { texts: [], series: [one] });
-  expect(pair).toBeGreaterThan(0);
+  const [entries, pairAndSet] = await heldBy('series', { texts: [], series: [one] });
+  const [set, label] = [32, 4];
+  expect(pairAndSet).toBeGreaterThan(set);
   const two: Labels = [...one, ['b', '1']];
-  expect(await heldBy('series', { texts: [], series: [one, two] })).toEqual([(entries! / 2) * 3, 2 * pair!]);
+  expect(await heldBy('series', { texts: [], series: [one, two] })).toEqual([
+    (entries! / 2) * 3,
+    2 * pairAndSet! + label,
+  ]);
+  const long: Labels = [['a', '1'.repeat(1_001)]];
+  expect(await heldBy('series', { texts: [], series: [long] })).toEqual([entries, pairAndSet! + 1_000]);
 });
 
 test('arbitrary bytes and answers with changed bytes are either refused or decoded', async () => {

@@ -9,8 +9,10 @@ export interface LabelList extends Iterable<Labels> {
 /** Length of a chunk of memory, in 32-bit numbers; a longer set gets a chunk of its own. */
 const chunkLength = 2 ** 18;
 
-/** Size of a name's table of values, and of a pair. Units: bytes. */
+/** Size of a name's table of values, and of a pair, without their characters. Units: bytes. */
 const [tableBytes, pairBytes] = [200, 128];
+/** Size of a set with its places in lists, and of each of its labels. Units: bytes. */
+const [setBytes, labelBytes] = [28, 4];
 
 /**
  * The label sets of all answers to one request. Each pair of name and value is one object, however many series have it,
@@ -26,8 +28,8 @@ export class SeriesPool {
   #used = chunkLength;
 
   /**
-   * `hold` is called before the pool takes memory for a pair, which it keeps; throws to refuse. Default: nothing is
-   * counted.
+   * `hold` is called before the pool takes memory for a pair or a set, which it keeps; throws to refuse. Default:
+   * nothing is counted.
    */
   constructor(hold: (bytes: number) => void = () => {}) {
     this.#hold = hold;
@@ -37,12 +39,12 @@ export class SeriesPool {
   pair(name: string, value: string): number {
     let values = this.#numbers.get(name);
     if (values === undefined) {
-      this.#hold(tableBytes);
+      this.#hold(tableBytes + name.length);
       this.#numbers.set(name, (values = new Map()));
     }
     let number = values.get(value);
     if (number === undefined) {
-      this.#hold(pairBytes);
+      this.#hold(pairBytes + value.length);
       number = this.#pairs.push([name, value]) - 1;
       values.set(value, number);
     }
@@ -56,6 +58,7 @@ export class SeriesPool {
 
   /** Stores a set of pairs, sorted by name, and returns its place. */
   add(pairs: readonly number[]): number {
+    this.#hold(setBytes + labelBytes * pairs.length);
     if (this.#used + pairs.length >= chunkLength) {
       this.#chunks.push(new Uint32Array(Math.max(chunkLength, pairs.length + 1)));
       this.#used = 0;

@@ -89,7 +89,7 @@ export class QueryScope implements SeriesSource {
   async list(question: IndexQuestion): Promise<IndexLists> {
     const used = this.#usable(await listLabels({ ...this.#request(), question }, this.#options));
     const lists = used.flatMap(({ readings }) => readings);
-    return joinLists(lists, question, this.#turns);
+    return joinLists(lists, question, this.#turns, this.memory);
   }
 
   /** The series of several selectors, with all their samples. */

@@ -121,6 +121,7 @@ export class SplicedSource implements SeriesSource {
       [recent, before].filter((lists) => lists !== undefined),
       question,
       this.#options.turns ?? turns,
+      this.memory,
     );
   }
 

@@ -1,3 +1,4 @@
+import type { Memory } from '../../../base/memory-pool.ts';
 import { PooledSeries, SeriesPool, takeMemory } from '../../../promql/index.ts';
 import type { IndexLists } from '../../../promql/index.ts';
 import { compareLabels, compareUtf8 } from '../../../tsdb/index.ts';
@@ -7,6 +8,7 @@ import { nodeFilter } from '../fan-out.ts';
 import type { AgentReader, AgentReadOptions } from '../readers/agent-reader.ts';
 import type { CallableAgent } from '../readers/call-agent.ts';
 import type { Asked, FanOutDeps, NodesRequest } from '../fan-out.ts';
+import { holdList } from '../readers/index-reader.ts';
 import type { IndexQuestion, IndexReader, IndexReading } from '../readers/index-reader.ts';
 import { mergeLists } from './lists.ts';
 import { StepDown } from '../readers/partial-reader.ts';
@@ -35,7 +37,7 @@ interface NodeReadings {
 export async function listLabels(request: ListRequest, deps: ListDeps): Promise<Asked<NodeReadings>> {
   const { question, agents } = request;
   const filters = question.sets.map(nodeFilter);
-  const pool = new SeriesPool((bytes) => takeMemory(request.budget.memory, bytes));
+  const pool = new SeriesPool((bytes) => holdList(request.budget, bytes));
   const asked = agents.flatMap((agent) => {
     const sets = question.sets.filter((_, i) => filters[i]!(agent.node));
     return sets.length > 0 ? [{ agent, question: { ...question, sets } }] : [];
@@ -88,18 +90,22 @@ export function listsOf(all: readonly Labels[], { kind, label }: Pick<IndexQuest
   return { texts: [...texts].sort(compareUtf8), series: [] };
 }
 
-/** Joins several answers into one sorted answer; an element that several of them have is listed once. */
+/**
+ * Joins several answers into one sorted answer; an element that several of them have is listed once.
+ * Errors: QueryError when the memory is spent.
+ */
 export async function joinLists(
   all: readonly IndexLists[],
   { kind }: Pick<IndexQuestion, 'kind'>,
   turns: Pick<TurnTaking, 'next'>,
+  memory: Memory | undefined,
 ): Promise<IndexLists> {
   if (kind !== 'series') {
     const lists = all.map(({ texts }) => texts);
     return { texts: await mergeLists(lists, compareUtf8, turns, 'once'), series: [] };
   }
   const known = all.map(({ series }) => series).find((series) => series instanceof PooledSeries);
-  const pool = known?.pool ?? new SeriesPool();
+  const pool = known?.pool ?? new SeriesPool((bytes) => takeMemory(memory, bytes));
   const lists = all.map(({ series }) => PooledSeries.of(series, pool).places);
   const places = await mergeLists(lists, (a, b) => pool.compare(a, b), turns, 'once');
   return { texts: [], series: new PooledSeries(pool, places) };

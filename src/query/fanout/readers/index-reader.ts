@@ -16,6 +16,7 @@ import type { IndexHeader, IndexLists, IndexRequest, SeriesPool } from '../../..
 import { AgentFailure } from '../failure.ts';
 import { eachFrame } from './held-frames.ts';
 import { checkNode, refusal, StepDown } from './partial-reader.ts';
+import { attempt } from '../merge/attempt-budget.ts';
 import { takeSamples, type SampleBudget } from '../merge/series-collector.ts';
 
 /** Most bytes of a request that an agent reads. */
@@ -23,16 +24,16 @@ const maxRequestBytes = 4 * 1024 * 1024;
 /** Most bytes of one agent's answer. */
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/**
- * Bytes that a series and each of its labels take while the lists of the agents are joined: a label is kept as the
- * number of a shared text.
- */
-const seriesBytes = 28;
-const labelBytes = 4;
 const tooLong = (): QueryError => {
   const message = 'the list would take too much memory: ask for less of it by match[], start and end, or by limit';
   return new QueryError('execution', message, { code: 'ERR_QUERY_LIMIT' });
 };
+
+/** Takes memory of a list from the budget, and samples: every eight bytes, the size of a double, count as one. */
+export function holdList(budget: SampleBudget, bytes: number): void {
+  takeMemory(budget.memory, bytes);
+  takeSamples(budget, bytes / 8, tooLong);
+}
 
 /** A request for label names, label values or series, which agents answer from their label indexes. */
 export type IndexQuestion = Omit<IndexRequest, 'maxBytes' | 'deadlineMs'>;
@@ -66,12 +67,13 @@ function textLength({ sets }: IndexQuestion): number {
 
 /**
  * Sends requests for lists to agents over mutual TLS.
+ * Guarantees: a read that fails takes nothing from the budget. What stays in the pool is charged by the pool.
  * Errors: AgentFailure for any fault of the agent; StepDown when it cannot answer such requests, or not in this
  * version, or not of this size; QueryError `execution` when the budget is spent; the signal's reason when the request
  * itself has ended.
  */
 export function createIndexReader(way: AgentWay): IndexReader {
-  return async (agent, question, options) => {
+  const readOne: IndexReader = async (agent, question, options) => {
     const limits = { maxBytes: maxAnswerBytes, deadlineMs: Math.max(1, Math.round(options.deadlineMs)) };
     const { budget, pool, turns: own = turns } = options;
     const isTooLong = (): StepDown => new StepDown(`the selectors have more than ${maxRequestBytes} bytes`);
@@ -82,10 +84,7 @@ export function createIndexReader(way: AgentWay): IndexReader {
     if (own.due()) await own.next();
     const body = encodeIndexRequest({ ...question, ...limits });
     if (Buffer.byteLength(body) > maxRequestBytes) throw isTooLong();
-    const hold = (bytes: number): void => {
-      takeMemory(budget.memory, bytes);
-      takeSamples(budget, bytes / 8, tooLong);
-    };
+    const hold = (bytes: number): void => holdList(budget, bytes);
     const call = {
       path: indexPath,
       headers: { 'content-type': 'application/json', accept: indexContentType },
@@ -115,7 +114,6 @@ export function createIndexReader(way: AgentWay): IndexReader {
           isClean = partitionClean;
         },
         onSeries: (labels) => {
-          hold(seriesBytes + labelBytes * labels.length);
           if (isClean) checkNode(labelValue(labels, nodeLabel), agent.node);
         },
       });
@@ -130,6 +128,8 @@ export function createIndexReader(way: AgentWay): IndexReader {
     const passes = (error: unknown): boolean => error instanceof StepDown || error instanceof QueryError;
     return callAgent(way, agent, call, options, read, passes);
   };
+  return (agent, question, options) =>
+    attempt(options.budget, (budget) => readOne(agent, question, { ...options, budget }));
 }
 
 /**

@@ -3,6 +3,7 @@ import { MemoryPool } from '../../../base/memory-pool.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import type { TlsClient } from '../../../net/tls-client.ts';
 import {
+  encodeIndexAnswer,
   encodePartial,
   engineVersion,
   indexContentType,
@@ -10,6 +11,7 @@ import {
   partialContentType,
   SeriesPool,
 } from '../../../promql/index.ts';
+import type { IndexHeader, IndexLists } from '../../../promql/index.ts';
 import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
 import { agentNames } from '../../agents/directory.ts';
 import { askAgents, createAgentAsker } from '../ask-agents.ts';
@@ -133,6 +135,27 @@ test('an answer of partial results that breaks off gives its samples and memory 
   expect(before[1]).toBeGreaterThan(0);
   expect(after).toEqual([0, 0]);
 });
+
+test.each<[IndexHeader['kind'], IndexLists]>([
+  ['names', { texts: ['job', 'k8s_node_name'], series: [] }],
+  ['series', { texts: [], series: ['a', 'b'].map((job) => labelsFromObject({ job, k8s_node_name: 'n' })) }],
+])(
+  'a list of %s that breaks off gives back its samples and memory, but for the sets in the pool',
+  async (kind, lists) => {
+    let kept = 0;
+    const frames = [...encodeIndexAnswer({ kind, node: 'n', partitionClean: true }, lists)];
+    const { before, after } = await spentBy((budget, note) => {
+      const reader = createIndexReader(cutAfter(frames.slice(0, -1), indexContentType, note));
+      const pool = new SeriesPool((bytes) => (kept += bytes));
+      return reader(agent, { ...indexQuestion, kind, sets: [[]] }, { ...time, budget, pool });
+    });
+    expect(before[0]).toBeGreaterThan(0);
+    expect(before[1]).toBeGreaterThan(0);
+    expect(after).toEqual([0, 0]);
+    if (kind === 'series') expect(kept).toBeGreaterThan(2 * 36);
+    else expect(kept).toBe(0);
+  },
+);
 
 test.each([
   ['breaks off', cutAfter],
