@@ -8,7 +8,6 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { askNodes, type NodeTime } from './ask-node.ts';
 import { AgentFailure, asAgentFailure, reasonOfStatus } from './failure.ts';
 import type { LostNode } from './failure.ts';
-import { attemptMemory } from './merge/attempt-budget.ts';
 import { callAgent, type AgentTime, type AgentWay, type CallableAgent } from './readers/call-agent.ts';
 
 /** Largest answer of one agent to a request about its series. Bytes. */
@@ -33,7 +32,7 @@ export interface AgentQuestion {
 export type AgentAsker = (
   agent: CallableAgent,
   question: AgentQuestion,
-  options: AgentTime & { readonly signal: AbortSignal; readonly memory: Memory },
+  options: AgentTime & { readonly signal: AbortSignal; readonly memory: Memory | undefined },
 ) => Promise<unknown>;
 
 /** Sends requests over mutual TLS. */
@@ -70,7 +69,7 @@ async function textOf(body: TlsStreamResponse['body']): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-export interface AskOptions extends NodeTime {
+export interface AskOptions extends Omit<NodeTime, 'budget'> {
   readonly agents: readonly ExpectedAgent[];
   readonly memory: Memory;
   readonly asker: AgentAsker;
@@ -78,8 +77,8 @@ export interface AskOptions extends NodeTime {
 
 /**
  * Sends the same request to all agents at the same time. `read` validates an answer and throws for an invalid one.
- * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`. An agent that
- * fails gives back the memory that its answer took.
+ * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`. A node that
+ * is lost gives back the memory that its answers took.
  * Errors: the signal's reason; QueryError when the memory is spent.
  */
 export async function askAgents<T>(
@@ -88,16 +87,16 @@ export async function askAgents<T>(
   read: (data: unknown, node: string) => T,
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
   const asked = agents.map((agent) => ({ agent }));
-  const { answered, lost } = await askNodes(asked, time, (agent, own) =>
-    attemptMemory(memory, async (attempted) => {
-      const data = await asker(agent, question, { ...own, memory: attempted });
-      try {
-        return read(data, agent.node);
-      } catch (error) {
-        throw asAgentFailure(error, true);
-      }
-    }),
-  );
+  // These answers have no samples.
+  const budget = { left: 0, memory };
+  const { answered, lost } = await askNodes(asked, { ...time, budget }, async (agent, own) => {
+    const data = await asker(agent, question, { ...own, memory: own.budget.memory });
+    try {
+      return read(data, agent.node);
+    } catch (error) {
+      throw asAgentFailure(error, true);
+    }
+  });
   return {
     answers: answered.flatMap(({ answers }) => answers),
     lost: new Map(lost.map((one) => [one.node, one])),

@@ -4,15 +4,18 @@ import type { ExpectedAgent } from '../agents/directory.ts';
 import { allOrNone } from './all-or-none.ts';
 import { AgentFailure } from './failure.ts';
 import type { LostNode } from './failure.ts';
+import { attempt } from './merge/attempt-budget.ts';
+import type { SampleBudget } from './merge/series-collector.ts';
 import type { AgentTime, CallableAgent } from './readers/call-agent.ts';
 
 /** A node that Kubernetes reports as not ready is asked, but with at most this deadline. */
 const unreadyDeadlineMs = 1_000;
 
-/** The inputs of an agent's deadline, and the signal that ends the query. */
+/** The inputs of an agent's deadline, the signal that ends the query, and what the query may take. */
 export interface NodeTime {
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  readonly budget: SampleBudget;
   readonly agentTimeoutMs: number;
   /** The rest of the query's time; an agent gets less, so that the answer can still be made without it. */
   readonly remainingMs: number;
@@ -21,17 +24,18 @@ export interface NodeTime {
 /** The answers of a node's agents, or why the node is missing. */
 export type NodeOutcome<T> = { readonly answers: readonly T[] } | { readonly lost: LostNode };
 
-/** The deadline of one agent, and the signal that ends the request to it. */
-type AskTime = AgentTime & Pick<NodeTime, 'signal'>;
+/** The deadline of one agent, the signal that ends the request to it, and the budget for its answer. */
+type AskTime = AgentTime & Pick<NodeTime, 'signal' | 'budget'>;
 
 /**
  * Asks the agents of one node: there are two while its agent is replaced. When one of them does not answer, the answer
  * to the query lacks the node.
+ * Guarantees: a node that is lost takes nothing from the budget.
  * Errors: those of `ask` other than AgentFailure, which end the query itself.
  */
 export async function askNode<T>(
   agent: ExpectedAgent,
-  { clock, agentTimeoutMs, remainingMs, signal: outer }: NodeTime,
+  { clock, agentTimeoutMs, remainingMs, signal: outer, budget: whole }: NodeTime,
   ask: (agent: CallableAgent, time: AskTime) => Promise<T>,
 ): Promise<NodeOutcome<T>> {
   const { node, address, more = [], absence } = agent;
@@ -42,10 +46,13 @@ export async function askNode<T>(
   const started = clock.monotonic();
   const time = agentTime(agent, agentTimeoutMs, remainingMs);
   try {
-    const asks = [address, ...more].map(
-      (one) => (signal: AbortSignal) => ask({ ...agent, address: one }, { ...time, signal }),
-    );
-    return { answers: await allOrNone(outer, asks) };
+    const answers = await attempt(whole, (budget) => {
+      const asks = [address, ...more].map(
+        (one) => (signal: AbortSignal) => ask({ ...agent, address: one }, { ...time, signal, budget }),
+      );
+      return allOrNone(outer, asks);
+    });
+    return { answers };
   } catch (error) {
     if (!(error instanceof AgentFailure)) throw error;
     const { reason } = error;

@@ -58,10 +58,10 @@ export async function fanOut(request: FanOutRequest, deps: FanOutDeps): Promise<
   });
   const { answered, lost } = await askNodes(
     asked,
-    { ...deps, remainingMs, signal },
+    { ...deps, remainingMs, signal, budget },
     async (agent, time, { indexes }) => {
       let overlaps = false;
-      const options = { ...time, budget, onForeign: () => (overlaps = true) };
+      const options = { ...time, onForeign: () => (overlaps = true) };
       const own = indexes.map((i) => queries[i]!);
       const series = await deps.reader(agent, own, options);
       return { series, overlaps };

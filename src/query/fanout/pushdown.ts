@@ -164,13 +164,13 @@ export class Pushdown implements Distribution {
     const { node } = agent;
     const started = clock.monotonic();
     try {
-      return await askNode(agent, { ...scope, remainingMs: deadline - started }, async (one, time) => {
-        const answer = await reader(one, call, { ...time, budget, maxSamples });
+      return await askNode(agent, { ...scope, budget, remainingMs: deadline - started }, async (one, time) => {
+        const answer = await reader(one, call, { ...time, maxSamples });
         const { result, stats, bytes, heldBytes, groupBytes } = answer;
         const rows = result.columns.length + result.groups.length;
         // If two agents answer the same group, their results are joined, and the memory of one goes back to the budget.
         const freed = merge.add(place, result).reduce((sum, i) => sum + groupBytes[i]!, 0);
-        budget.memory?.give(freed);
+        time.budget.memory?.give(freed);
         call.held.bytes += heldBytes - freed;
         const samplesDecoded = result.samplesRead;
         return { node, rows, bytes, samplesDecoded, elapsedMs: clock.monotonic() - started, ...stats };

@@ -6,16 +6,8 @@ import type { SampleBudget } from './series-collector.ts';
  * Guarantees: failed work returns what it took. What other work took from the same budget in the meantime stays taken.
  * Assumptions: work that has failed is over, and keeps nothing of what it has read.
  */
-export function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
-  return returning(new AttemptBudget(budget), work);
-}
-
-/** As `attempt`, for work that takes memory alone. */
-export function attemptMemory<T>(memory: Memory, work: (own: Memory) => Promise<T>): Promise<T> {
-  return returning(new AttemptMemory(memory), work);
-}
-
-async function returning<O extends { giveBack(): void }, T>(own: O, work: (own: O) => Promise<T>): Promise<T> {
+export async function attempt<T>(budget: SampleBudget, work: (own: SampleBudget) => Promise<T>): Promise<T> {
+  const own = new AttemptBudget(budget);
   try {
     return await work(own);
   } catch (error) {

@@ -44,18 +44,22 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
   });
   const { budget, signal, remainingMs } = request;
   const { clock, indexReader } = deps;
-  const { answered, lost } = await askNodes(asked, { ...deps, remainingMs, signal }, async (agent, time, one) => {
-    const started = clock.monotonic();
-    try {
-      if (indexReader) return await indexReader(agent, one.question, { ...time, budget, pool });
-    } catch (error) {
-      if (!(error instanceof StepDown)) throw error;
-    }
-    const passed = clock.monotonic() - started;
-    const { deadlineMs, latestMs } = time;
-    const left = { deadlineMs: Math.max(1, deadlineMs - passed), latestMs: Math.max(1, latestMs - passed) };
-    return readInstead(agent, one.question, { ...time, ...left, budget }, deps.reader);
-  });
+  const { answered, lost } = await askNodes(
+    asked,
+    { ...deps, remainingMs, signal, budget },
+    async (agent, time, one) => {
+      const started = clock.monotonic();
+      try {
+        if (indexReader) return await indexReader(agent, one.question, { ...time, pool });
+      } catch (error) {
+        if (!(error instanceof StepDown)) throw error;
+      }
+      const passed = clock.monotonic() - started;
+      const { deadlineMs, latestMs } = time;
+      const left = { deadlineMs: Math.max(1, deadlineMs - passed), latestMs: Math.max(1, latestMs - passed) };
+      return readInstead(agent, one.question, { ...time, ...left }, deps.reader);
+    },
+  );
   return { parts: answered.map(({ agent: { node }, answers }) => ({ node, readings: answers })), lost };
 }
 
