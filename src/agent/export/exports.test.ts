@@ -267,6 +267,24 @@ test('a destination that leaves takes no disk from the others but what it has', 
   expect(await registry.metrics()).not.toMatch(/reason="queue_full"} [1-9]/);
 });
 
+test('a destination that leaves while its newest samples are being written still sends all', async () => {
+  const [a] = waiting().exports!;
+  exports.setConfig(config({ exports: [a!, policyExport('b')] }));
+  await take(labelsFromObject({ __name__: 'x', i: '0 '.repeat(50_000) }));
+  exports.sample({ labels: series, exemplar: null }, clock.now(), 1);
+  exports.setConfig(config({ exports: [policyExport('b')] }));
+  await exports.commit();
+  expect(await registry.metrics()).not.toMatch(/reason="queue_full"} [1-9]/);
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token' } });
+  const sent = (): string =>
+    requests
+      .filter(({ path }) => path === '/a')
+      .map(({ body }) => Buffer.from(snappyDecompress(body, 1e8)).toString())
+      .join();
+  await comesTrue(() => sent().includes('http_server_x'));
+  expect(sent()).toContain('0 0 0');
+});
+
 test('a destination that comes back while its removal is under way keeps its queue', async () => {
   exports.setConfig(waiting());
   await take(series);

@@ -120,17 +120,17 @@ export class Exports {
   }
 
   /**
-   * Divides the disk space among the queues. One that is leaving takes no new data, and keeps what it has, up to an equal
-   * share; the others share the rest.
+   * Divides the disk space among the queues. One that is leaving takes no new data, but what was appended before may not
+   * be written yet: it may use an equal share, and the others share what it does not have.
    */
   #shareDisk(): void {
     const lanes = [...this.#lanes.values()];
     const { maxBytes } = this.#options;
+    const share = Math.floor(maxBytes / lanes.length);
     let left = maxBytes;
     for (const { queue } of lanes.filter(({ leaving }) => leaving)) {
-      const kept = Math.min(queue.bytes, Math.floor(maxBytes / lanes.length));
-      queue.setMaxBytes(kept);
-      left -= kept;
+      queue.setMaxBytes(Math.max(minQueueBytes, share));
+      left -= Math.min(queue.bytes, share);
     }
     const staying = lanes.filter(({ leaving }) => !leaving);
     for (const { queue } of staying) queue.setMaxBytes(Math.max(minQueueBytes, Math.floor(left / staying.length)));
