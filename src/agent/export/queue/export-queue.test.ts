@@ -253,6 +253,51 @@ test('what a full queue drops while it is read is not sent', async () => {
   await queue.close();
 });
 
+test('what is sent while a full queue drops its oldest file is not sent again, also by a later process', async () => {
+  const queue = open({ maxBytes: 100 });
+  queue.append(sample(aSeries('x'.repeat(100_000)), 1));
+  await queue.commit();
+  const [name] = readdirSync(dir).filter((file) => file.endsWith('.log'));
+  queue.append(sample(aSeries('b'), 2));
+  const sent: number[] = [];
+  const spy = await beforeClosing(join(dir, name!), async () => {
+    const round = (await queue.next(100))!;
+    sent.push(...valuesOf(round.samples));
+    await queue.done(round);
+  });
+  await queue.commit();
+  spy.mockRestore();
+  expect([sent, await queue.next(100), queue.writeError]).toEqual([[2], null, null]);
+  await queue.close();
+  expect(await open().next(100)).toBeNull();
+});
+
+test('a file that is sent while the full queue drops the one before it makes no disk error', async () => {
+  const queue = open();
+  for (const value of [1, 2]) {
+    queue.append(sample(aSeries(String(value).repeat(1_500_000)), value));
+    await queue.commit();
+  }
+  const [name] = readdirSync(dir).filter((file) => file.endsWith('.log'));
+  const round = (await queue.next(100))!;
+  const spy = await beforeClosing(join(dir, name!), () => queue.done(round));
+  queue.setMaxBytes(2_000_000);
+  await queue.commit();
+  spy.mockRestore();
+  expect([valuesOf(round.samples), queue.writeError, queue.bytes]).toEqual([[1, 2], null, 0]);
+  await queue.close();
+});
+
+test('a lost file that a full queue drops counts as corrupt only', async () => {
+  const { path } = await closedFile([1]);
+  const queue = open({ maxBytes: 100 });
+  rmSync(path);
+  queue.append(sample(aSeries('x'.repeat(100_000)), 1));
+  await queue.commit();
+  expect(dropped).toEqual([[1, 'corrupt', expect.any(Number)]]);
+  await queue.close();
+});
+
 test('a missing file counts as one lost item with its size in bytes, and the next file is read', async () => {
   const { path, ends } = await closedFile([1, 2]);
   const queue = open();

@@ -82,6 +82,8 @@ export class ExportQueue {
   #unheld = 0;
   #progress: Progress = { done: { segment: 0, offset: 0 }, sending: null };
   #writing: Promise<void> = Promise.resolve();
+  /** One position is written after another: all go to one file. */
+  #saving: Promise<void> = Promise.resolve();
   #writeError: string | null = null;
 
   private constructor(options: QueueOptions) {
@@ -232,10 +234,12 @@ export class ExportQueue {
       const oldest = this.#segments.shift()!;
       const { segment, offset } = this.#progress.done;
       if (segment <= oldest.number) {
+        // The position moves before the file is read: `done` may be called meanwhile, and must not be undone.
+        const saved = this.#save({ done: { segment: this.#segments[0]!.number, offset: 0 }, sending: null });
         const { items, unreadableBytes } = await contentOf(oldest, segment === oldest.number ? offset : 0);
-        this.#options.onDropped(items, 'queue_full', 0);
+        if (items > 0) this.#options.onDropped(items, 'queue_full', 0);
         this.#reportDamage({ items: 0, unreadableBytes });
-        await this.#save({ done: { segment: this.#segments[0]!.number, offset: 0 }, sending: null });
+        await saved;
       }
       await this.#remove(oldest);
     }
@@ -368,10 +372,13 @@ export class ExportQueue {
     await removeSegment(segment).catch(() => {});
   }
 
-  async #save(progress: Progress): Promise<void> {
+  /** Takes the position at once, and resolves when it, or a newer one, is on the disk. */
+  #save(progress: Progress): Promise<void> {
     this.#progress = progress;
     // If the position is not saved, a restart sends the last round again. A receiver tolerates that better than a
     // pause.
-    await saveProgress(this.#options.dir, progress).catch((error: unknown) => (this.#writeError = errorText(error)));
+    return (this.#saving = this.#saving
+      .then(() => saveProgress(this.#options.dir, this.#progress))
+      .catch((error: unknown) => void (this.#writeError = errorText(error))));
   }
 }
