@@ -86,13 +86,14 @@ const runRefused = (refusals: number): Promise<PluginResult> => {
   const kube = (): RestClient => Object.assign(api.restClient(), { getPath });
   return runPluginHere(['status', '--wait', '--timeout', '10s'], { kube, clock });
 };
-const refuseLists = (times: number): void =>
-  api.script({ plural: 'trafficmonitors' }, { do: 'fail', error: unavailable }, times);
+const refuseLists = (times: number, plural = 'trafficmonitors'): void =>
+  api.script({ plural }, { do: 'fail', error: unavailable }, times);
 
 test.each<[string, () => Promise<PluginResult>]>([
   ['a refused connection', () => runRefused(1)],
   ['a list that fails', () => (refuseLists(1), run('--wait'))],
   ['a list of the only kind that fails', () => (refuseLists(1), run('tm', '--wait'))],
+  ['a list that a report on nodes needs besides', () => (refuseLists(2, 'pods'), run('nodes', '--wait'))],
 ])('--wait tries again after %s', async (_, start) => {
   fill(api, aView());
   const waiting = start();

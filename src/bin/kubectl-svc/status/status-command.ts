@@ -3,7 +3,7 @@ import { sleep } from '../../../base/clock.ts';
 import { errorText, isOperatorError, type ErrorCode } from '../../../base/errors.ts';
 import { isUnauthorized } from '../../../kube/index.ts';
 import { readView } from '../cluster/read-view.ts';
-import type { ClusterView, Unread } from '../cluster/view.ts';
+import type { ClusterView } from '../cluster/view.ts';
 import type { Register } from '../command.ts';
 import { exitCodes } from '../errors.ts';
 import { outputOption, printed } from '../output/print.ts';
@@ -94,8 +94,11 @@ type Seen = { readonly report: PartReport; readonly unread: readonly string[] } 
 async function lookAt(session: Session, which: PartName | undefined, name: string | undefined): Promise<Seen> {
   try {
     const view = await look(session, which, name);
-    if (which !== undefined) return { report: part(view, which, name), unread: [] };
-    return { report: statusReport(view), unread: faultsThatPass(view) };
+    if (which === undefined) return { report: statusReport(view), unread: faultsThatPass(Object.values(view)) };
+    // The list of the kind itself was read, else there is no report.
+    const { ownPods, daemonSets, policies, monitors } = view;
+    const besides = which === 'nodes' ? [ownPods, daemonSets, policies, monitors] : [];
+    return { report: part(view, which, name), unread: faultsThatPass(besides) };
   } catch (error) {
     return { error };
   }
@@ -108,9 +111,9 @@ const mayPass = (error: unknown): boolean =>
   isOperatorError(error) ? passing.includes(error.code) && !isUnauthorized(error) : error instanceof Error;
 
 /** Why lists could not be read that may be read later. */
-function faultsThatPass(view: ClusterView): string[] {
-  return Object.values(view).flatMap((reading: Partial<Unread> | string | number) =>
-    typeof reading === 'object' && reading.code !== undefined && passing.includes(reading.code) ? reading.fault! : [],
+function faultsThatPass(members: readonly ClusterView[keyof ClusterView][]): string[] {
+  return members.flatMap((member) =>
+    typeof member === 'object' && member.fault !== undefined && passing.includes(member.code) ? member.fault : [],
   );
 }
 
