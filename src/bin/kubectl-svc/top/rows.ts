@@ -11,6 +11,9 @@ export interface TopRow extends Readonly<Partial<Record<Figure, number>>> {
   readonly name: string;
 }
 
+/** The kind of the row of pods without a workload. */
+export const noWorkload = 'none';
+
 /** The rows of an answer to `topQuery`. Pure. */
 export function rowsOf(kind: TopKind, result: readonly VectorSample[]): TopRow[] {
   const rows = new Map<string, TopRow & Partial<Record<Figure, number>>>();
@@ -32,7 +35,7 @@ function identityOf(
   const namespace = kind.namespaced ? { namespace: metric[namespaceLabel] ?? '' } : {};
   if (kind.name !== 'workloads') return { ...namespace, name: metric[kind.by.at(-1)!] ?? '' };
   const owner = workloadKinds.find(({ label }) => metric[label]);
-  if (!owner) return { ...namespace, kind: 'none', name: 'pods without a workload' };
+  if (!owner) return { ...namespace, kind: noWorkload, name: 'pods without a workload' };
   return { ...namespace, kind: owner.ref.kind, name: metric[owner.label]! };
 }
 

@@ -119,22 +119,26 @@ test('labels select pods; the namespace is that of the context', async () => {
 const podsOfDeployments = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `checkout-service-${n % 4}-7d9f8b6c5-${(n + 46_656).toString(36)}0`);
 
+const owned = (kind: string, owner: string, name: string, namespace = 'shop'): object => ({
+  name,
+  namespace,
+  labels: { 'pod-template-hash': '7d4' },
+  ownerReferences: [{ kind, name: owner, controller: true }],
+});
+const kubeOf = (pods: readonly object[]) => (): RestClient => {
+  const list = async (): Promise<object> => ({ items: pods.map((metadata) => ({ metadata })), resourceVersion: '1' });
+  return { namespace: 'shop', list, close: async () => {} } as unknown as RestClient;
+};
+
 test('flows of workloads are found by the owners of the selected pods, because a flow need not name pods', async () => {
   const asked: QueryRequest[] = [];
-  const owned = (kind: string, owner: string, name: string): object => ({
-    name,
-    namespace: 'shop',
-    labels: { 'pod-template-hash': '7d4' },
-    ownerReferences: [{ kind, name: owner, controller: true }],
-  });
   const pods = [
     owned('ReplicaSet', 'catalog-7d4', 'catalog-7d4-a'),
     owned('ReplicaSet', 'catalog-7d4', 'catalog-7d4-b'),
     owned('StatefulSet', 'cart', 'cart-0'),
     owned('Job', 'report-29012345', 'report-29012345-x'),
   ];
-  const list = async (): Promise<object> => ({ items: pods.map((metadata) => ({ metadata })), resourceVersion: '1' });
-  const kube = () => ({ namespace: 'shop', list, close: async () => {} }) as unknown as RestClient;
+  const kube = kubeOf(pods);
   await runPluginHere(['top', '-l', 'app=catalog'], { answer: (r) => (asked.push(r), answer), kube });
   const flows = asked[0]!.form!.get('query')!.match(/ebpf_network_flow_bytes{[^}]*}/g)!;
   expect(flows).toHaveLength(16);
@@ -142,6 +146,44 @@ test('flows of workloads are found by the owners of the selected pods, because a
     expect(flow).toMatch(
       /{k8s_(src|dst)_namespace="shop",k8s_\1_owner_name=~"catalog\|cart\|report-29012345",k8s_\1_owner/,
     );
+});
+
+test('workloads that only have the name of a selected one, in another namespace or of another kind, are left out', async () => {
+  const kube = kubeOf([
+    owned('ReplicaSet', 'catalog-7d4', 'catalog-7d4-a'),
+    owned('StatefulSet', 'cart', 'cart-0'),
+    owned('Job', 'report', 'report-x', 'pay'),
+  ]);
+  const rps = (labels: Record<string, string>): object => sample(labels, 'requestsPerSecond', '1');
+  const result = [
+    rps(catalog),
+    rps({ ...catalog, k8s_namespace_name: 'pay' }),
+    rps(cart),
+    rps({ k8s_deployment_name: 'cart' }),
+    rps({ k8s_job_name: 'report', k8s_namespace_name: 'pay' }),
+    rps({ k8s_job_name: 'report' }),
+    rps({ k8s_namespace_name: 'pay' }),
+    rps({ k8s_namespace_name: 'web' }),
+  ];
+  const args = ['top', '-A', '-l', 'app=x', '--no-headers', '--sort-by', 'name'];
+  const { stdout } = await runPluginHere(args, { answer: () => ({ data: { resultType: 'vector', result } }), kube });
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3).join(' '))).toEqual([
+    'pay none pods without a workload',
+    'pay Job report',
+    'shop StatefulSet cart',
+    'shop Deployment catalog',
+    '',
+  ]);
+});
+
+test('a Service of a namespace without a selected pod is left out', async () => {
+  const kube = kubeOf([owned('StatefulSet', 'cart', 'cart-0')]);
+  const result = ['shop', 'pay'].map((k8s_namespace_name) =>
+    sample({ k8s_namespace_name, service_name: 'cart' }, 'requestsPerSecond', '1'),
+  );
+  const args = ['top', 'services', '-A', '-l', 'app=cart', '--no-headers'];
+  const { stdout } = await runPluginHere(args, { answer: () => ({ data: { resultType: 'vector', result } }), kube });
+  expect(stdout).toBe('shop   cart   1   -   -   -   -   -\n');
 });
 
 test('workloads of hundreds of selected pods are one query, and of too many pods wrong usage', async () => {

@@ -9,7 +9,7 @@ import { json } from '../output/print.ts';
 import { durationFlag } from '../query/times.ts';
 import type { Session } from '../session.ts';
 import { type TopKind, topKinds } from './kinds.ts';
-import { rowsOf, sorted, type TopRow } from './rows.ts';
+import { noWorkload, rowsOf, sorted, type TopRow } from './rows.ts';
 import type { TopFlags, TopKindName } from './top-flags.ts';
 import { topQuery, type Selected, type TopScope } from './top-query.ts';
 import { topTable } from './top-table.ts';
@@ -41,7 +41,7 @@ export async function top(session: Session, kindName: TopKindName, flags: TopFla
     const server = await session.connect();
     const answer = await askVector(server, queryWithin(scope, flags), session.signal);
     const found = rowsOf(kind, answer.data.result);
-    const rows = sorted(objects && listsSelected(kind) ? ofObjects(found, objects) : found, flags.sortBy);
+    const rows = sorted(objects ? ofObjects(kind, found, objects) : found, flags.sortBy);
     return { scope, answer, rows: limit === 0 ? rows : rows.slice(0, limit) };
   };
   if (flags.watch) {
@@ -109,25 +109,42 @@ function queryWithin(scope: TopScope, { selector }: TopFlags): string {
 }
 
 function selectedBy(objects: readonly ObjectMeta[]): Selected {
-  return { names: objects.map(({ name = '' }) => name), owners: [...new Set(objects.flatMap(workloadOf))] };
+  return {
+    names: objects.map(({ name = '' }) => name),
+    owners: [...new Set(objects.flatMap((object) => workloadOf(object)?.name ?? []))],
+  };
 }
 
-/** The name of a pod's workload as flows have it. */
-function workloadOf({ labels = {}, ownerReferences = [] }: ObjectMeta): string[] {
+/** A pod's workload as flows have it; undefined for a pod without one. */
+function workloadOf({ namespace = '', labels = {}, ownerReferences = [] }: ObjectMeta): Identity | undefined {
   const owner = ownerReferences.find(({ controller }) => controller);
-  if (!owner) return [];
+  if (!owner) return undefined;
   const behind = ownerBehind(owner, labels);
-  return [behind?.kind === 'Deployment' ? behind.name : owner.name];
+  const { kind, name } = behind?.kind === 'Deployment' ? behind : owner;
+  return { namespace, kind, name };
 }
 
 /** Whether the rows are the objects that `-l` selects, rather than others to which these belong. */
 const listsSelected = ({ by, selected }: TopKind): boolean => by.includes(selected.label);
 
-/** The rows of these objects. Names alone do not tell pods of several namespaces apart. */
-function ofObjects(rows: readonly TopRow[], objects: readonly ObjectMeta[]): TopRow[] {
-  const key = ({ namespace = '', name = '' }: Pick<ObjectMeta, 'namespace' | 'name'>): string => `${namespace}/${name}`;
-  const selected = new Set(objects.map(key));
-  return rows.filter((row) => selected.has(key(row)));
+/** What tells objects apart: several namespaces may have one name. */
+interface Identity extends Pick<ObjectMeta, 'namespace' | 'name'> {
+  readonly kind?: string;
+}
+
+const keyOf = ({ namespace = '', kind = '', name = '' }: Identity): string => `${namespace}/${kind}/${name}`;
+
+/**
+ * The rows of these objects, or of their workloads. Which Services pods belong to is not known, nor whether pods have no
+ * workload: these rows stay, of the objects' namespaces.
+ */
+function ofObjects({ name: shown }: TopKind, rows: readonly TopRow[], objects: readonly ObjectMeta[]): TopRow[] {
+  const own = shown === 'workloads' ? objects.flatMap((object) => workloadOf(object) ?? []) : objects;
+  const selected = new Set(own.map(keyOf));
+  const namespaces = new Set(objects.map(({ namespace = '' }) => namespace));
+  return rows.filter((row) =>
+    shown === 'services' || row.kind === noWorkload ? namespaces.has(row.namespace ?? '') : selected.has(keyOf(row)),
+  );
 }
 
 /** The objects that a label selector matches: pods of the namespace, or nodes, or namespaces. */
