@@ -138,7 +138,8 @@ export function plainValue(value: AnyValue): unknown {
 
 /** Approximate memory of a value and all that it holds. Units: bytes. */
 export function memoryOf(value: unknown): number {
-  if (typeof value === 'string') return value.length;
+  // One character beyond Latin-1 makes all characters of a text take two bytes.
+  if (typeof value === 'string') return /[^\0-\xff]/.test(value) ? 2 * value.length : value.length;
   if (value instanceof Uint8Array) return 96 + value.byteLength;
   if (Array.isArray(value)) return value.reduce((sum: number, element) => sum + 16 + memoryOf(element), 16);
   if (typeof value !== 'object' || value === null) return 16;

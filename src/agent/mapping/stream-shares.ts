@@ -1,6 +1,6 @@
 import { changeCount } from '../../base/collections/counts.ts';
 import type { Attribute } from '../otlp/model.ts';
-import { memoryOf } from './label-set.ts';
+import { memoryOf, valueText } from './label-set.ts';
 
 /** How many streams of metric points an agent may remember. */
 export interface StreamBounds {
@@ -42,8 +42,11 @@ export class StreamShares {
   }
 }
 
-/** What attributes take in memory up to this is part of every stream. Units: bytes. */
-const includedBytes = 16 * 1024;
+/**
+ * What attributes take in memory up to this is part of every stream. Those of the instrument take 4 KiB where names are
+ * short. Units: bytes.
+ */
+const includedBytes = 6 * 1024;
 /** As much beyond it counts as one more stream. Units: bytes. */
 const bytesPerStream = 1024;
 const sizes = new WeakMap<readonly Attribute[], number>();
@@ -56,6 +59,11 @@ export function streamWeight(resource: readonly Attribute[], point: readonly Att
 
 function sizeOf(attributes: readonly Attribute[]): number {
   let size = sizes.get(attributes);
-  if (size === undefined) sizes.set(attributes, (size = memoryOf(attributes)));
+  if (size === undefined) {
+    size = memoryOf(attributes);
+    // The texts of lists, maps and bytes are kept beside these.
+    for (const { value } of attributes) if (typeof value === 'object') size += memoryOf(valueText(value));
+    sizes.set(attributes, size);
+  }
   return size;
 }
