@@ -67,8 +67,9 @@ test('a missing key is reported as missing, and an unreachable API server change
   store.stop();
 });
 
+const forbidden = new ApiError('ERR_API_REQUEST', 'forbidden', { status: 403, reason: 'Forbidden' });
+
 test('a Secret that may no longer be read is no longer used', async () => {
-  const forbidden = new ApiError('ERR_API_REQUEST', 'forbidden', { status: 403, reason: 'Forbidden' });
   const values = new Map<string, { text: string; version: string } | Error>([
     ['shop/s/k', { text: 's', version: '1' }],
   ]);
@@ -127,12 +128,13 @@ test('a delivery is whole once each of its Secrets was read or is known to be ab
 
 test.each([
   ['is given up after ten minutes if another was read', { text: 'a', version: '1' }, 'unreadable'],
+  ['is given up after ten minutes if another is missing', undefined, 'unreadable'],
+  ['is given up after ten minutes if another is too long', { text: 'a'.repeat(16_385), version: '1' }, 'unreadable'],
+  ['is waited for as long as none may be read', forbidden, undefined],
   ['is waited for as long as none can be read', away, undefined],
 ])('a Secret that the API server does not return %s', async (_sentence, other, absence) => {
-  const values = new Map<string, { text: string; version: string } | Error>([
-    ['shop/a/k', other],
-    ['shop/b/k', away],
-  ]);
+  const values = new Map<string, { text: string; version: string } | Error>([['shop/b/k', away]]);
+  if (other) values.set('shop/a/k', other);
   const { store, clock, reads } = aStore(values);
   store.want(['shop/a/k', 'shop/b/k']);
   await until('the first read', () => reads() === 2);

@@ -28,8 +28,8 @@ const refreshMs = 30_000;
 const retryMs = 1_000;
 const readDeadlineMs = 10_000;
 /**
- * A Secret that the API server has not returned for this long counts as absent, if it did return others: deliveries wait
- * for it no longer. Units: ms.
+ * A Secret that the API server has not returned for this long counts as absent, if it did return others or tell that
+ * they are missing: deliveries wait for it no longer. Units: ms.
  */
 const patienceMs = 600_000;
 /** Most bytes of the values in one delivery; the rest of a body's limit is for the JSON around them. */
@@ -171,13 +171,16 @@ export class ExportSecretStore {
     }
   }
 
-  /** A Secret that was never read is given up after a while, unless the API server returns none at all. */
+  /** A Secret that was never read is given up after a while, unless the API server has told of none. */
   #givenUp(ref: string): Known | undefined {
     const since = this.#wanted.get(ref) ?? Infinity;
     if (this.#known.has(ref) || this.#clock.monotonic() < since + patienceMs) return undefined;
-    return [...this.#known.values()].some((known) => typeof known === 'object') ? 'unreadable' : undefined;
+    return [...this.#known.values()].some(wasLookedUp) ? 'unreadable' : undefined;
   }
 }
+
+/** True for what the API server tells only after it has read from its store; it forbids without that. */
+const wasLookedUp = (known: Known): boolean => typeof known === 'object' || known === 'missing' || known === 'tooLong';
 
 function knownOf(ref: string, read: Awaited<ReturnType<ReadSecret>>): Known {
   if (!read) return 'missing';
