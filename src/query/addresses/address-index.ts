@@ -2,6 +2,7 @@ import { plainAddress } from '../../base/text/plain-address.ts';
 import type { DeclaredPort } from '../../capture/explain/index.ts';
 import { workloadName, type PodFacts } from '../../capture/index.ts';
 import { AddressBlocks, type NamedBlock } from './address-blocks.ts';
+import { AddressHoldings } from './address-holdings.ts';
 
 /** A pod as the index keeps it. Times are in ms since the epoch. */
 export interface IndexedPod extends PodFacts {
@@ -55,44 +56,12 @@ export type AddressOwner =
   /** An address of the cluster whose owner at that time is not known, or text that is not an address. */
   | { readonly kind: 'unknown' };
 
-/**
- * An owner has an address from `fromMs` until just before `toMs`, which is Infinity while the owner still has it.
- * Units: ms since the epoch.
- */
-interface Holding {
-  readonly id: string;
-  readonly owner: Extract<AddressOwner, { kind: 'pod' | 'service' | 'node' }>;
-  readonly fromMs: number;
-  toMs: number;
-}
+/** An owner that is an object of the cluster. */
+type Holder = Extract<AddressOwner, { kind: 'pod' | 'service' | 'node' }>;
 
 /** How long an ended holding is kept: spans, flows and topologies may be of the past. Units: ms. */
 const rememberMs = 3_600_000;
-/** How many ended holdings of one address are kept. */
-const mostEnded = 8;
-/**
- * The clocks of the API server and of nodes differ: an address may be in use a moment before the recorded start of its
- * pod.
- */
-const skewMs = 5_000;
-
 const unknown: AddressOwner = { kind: 'unknown' };
-
-/**
- * If an address has several owners at a time, the larger number has it. Services may have the addresses of nodes, for
- * example of a load balancer that runs on these, but most of what comes from or goes to them is the node's.
- */
-const precedence = { service: 0, node: 1, pod: 2 } as const;
-
-/** Whether the first of two holdings of one time names the address. The choice does not depend on their order. */
-function outranks(a: Holding, b: Holding): boolean {
-  const kinds = precedence[a.owner.kind] - precedence[b.owner.kind];
-  if (kinds !== 0) return kinds > 0;
-  // The end of a holding may be observed after the start of the next.
-  if (a.fromMs !== b.fromMs) return a.fromMs > b.fromMs;
-  // Nodes have no start: the one that ended was there before the other.
-  return a.toMs === b.toMs ? a.id < b.id : a.toMs < b.toMs;
-}
 
 /**
  * Maps an address and a time to the pod, Service or node that had the address, for the whole cluster.
@@ -102,7 +71,7 @@ function outranks(a: Holding, b: Holding): boolean {
  * Shape: pure; the caller passes the time.
  */
 export class AddressIndex {
-  readonly #holdings = new Map<string, Holding[]>();
+  readonly #holdings = new Map<string, AddressHoldings<Holder>>();
   readonly #pods = new Map<string, IndexedPod>();
   readonly #podsOfNamespace = new Map<string, Set<IndexedPod>>();
   readonly #workloads = new Map<string, Workload>();
@@ -125,7 +94,7 @@ export class AddressIndex {
     const lost = before?.uid === pod.uid ? before.ips.filter((ip) => !held.includes(ip)) : (before?.ips ?? []);
     this.#end(`pod ${before?.uid}`, lost, nowMs);
     const owner = { kind: 'pod', pod, workload: this.workloadOf(pod) } as const;
-    for (const ip of held) this.#hold(ip, { id: `pod ${pod.uid}`, owner, fromMs: pod.fromMs, toMs: Infinity });
+    for (const ip of held) this.#holdingsOf(ip).begin(`pod ${pod.uid}`, owner, pod.fromMs);
     this.#changed(nowMs);
   }
 
@@ -143,7 +112,7 @@ export class AddressIndex {
     this.#services.set(id, service);
     this.#end(id, before?.ips.filter((ip) => !service.ips.includes(ip)) ?? [], nowMs);
     const owner = { kind: 'service', service } as const;
-    for (const ip of service.ips) this.#hold(ip, { id, owner, fromMs: service.fromMs, toMs: Infinity });
+    for (const ip of service.ips) this.#holdingsOf(ip).begin(id, owner, service.fromMs);
     this.#changed(nowMs);
   }
 
@@ -160,7 +129,7 @@ export class AddressIndex {
     this.#nodes.set(node.name, node);
     this.#end(id, before?.ips.filter((ip) => !node.ips.includes(ip)) ?? [], nowMs);
     const owner = { kind: 'node', name: node.name } as const;
-    for (const ip of node.ips) this.#hold(ip, { id, owner, fromMs: -Infinity, toMs: Infinity });
+    for (const ip of node.ips) this.#holdingsOf(ip).begin(id, owner, -Infinity);
     this.#blocks.setPodCidrs(node.name, node.podCidrs);
   }
 
@@ -179,12 +148,8 @@ export class AddressIndex {
   at(address: string, timeMs: number): AddressOwner {
     const ip = plainAddress(address);
     const holdings = this.#holdings.get(ip);
-    let held: Holding | undefined;
-    for (const one of holdings ?? []) {
-      if (one.fromMs - skewMs > timeMs || timeMs >= one.toMs) continue;
-      if (held === undefined || outranks(one, held)) held = one;
-    }
-    if (held) return held.owner;
+    const held = holdings?.at(timeMs);
+    if (held) return held;
     // Between two holdings, neither the former nor the present owner would be right.
     if (holdings) return unknown;
     const name = this.#blocks.outside(ip);
@@ -257,18 +222,15 @@ export class AddressIndex {
     if (inNamespace?.size === 0) this.#podsOfNamespace.delete(pod.namespace);
   }
 
-  #hold(address: string, holding: Holding): void {
+  #holdingsOf(address: string): AddressHoldings<Holder> {
     const ip = plainAddress(address);
-    const others = (this.#holdings.get(ip) ?? []).filter(({ id }) => id !== holding.id);
-    const ended = others.filter(({ toMs }) => toMs < Infinity).slice(-mostEnded);
-    this.#holdings.set(ip, [...ended, ...others.filter(({ toMs }) => toMs === Infinity), holding]);
+    let holdings = this.#holdings.get(ip);
+    if (!holdings) this.#holdings.set(ip, (holdings = new AddressHoldings()));
+    return holdings;
   }
 
   #end(id: string, addresses: readonly string[], nowMs: number): void {
-    for (const address of addresses) {
-      const holding = this.#holdings.get(plainAddress(address))?.find((one) => one.id === id && one.toMs === Infinity);
-      if (holding) holding.toMs = nowMs;
-    }
+    for (const address of addresses) this.#holdings.get(plainAddress(address))?.end(id, nowMs);
   }
 
   #changed(nowMs: number): void {
@@ -276,10 +238,7 @@ export class AddressIndex {
     if (nowMs - this.#sweptMs < rememberMs / 60) return;
     this.#sweptMs = nowMs;
     for (const [ip, holdings] of this.#holdings) {
-      if (!holdings.some(({ toMs }) => toMs < nowMs - rememberMs)) continue;
-      const kept = holdings.filter(({ toMs }) => toMs >= nowMs - rememberMs);
-      if (kept.length === 0) this.#holdings.delete(ip);
-      else this.#holdings.set(ip, kept);
+      if (!holdings.keepSince(nowMs - rememberMs)) this.#holdings.delete(ip);
     }
     const used = new Set([...this.#pods.values()].map((pod) => this.workloadOf(pod)));
     for (const [key, workload] of this.#workloads) if (!used.has(workload)) this.#workloads.delete(key);

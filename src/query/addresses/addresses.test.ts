@@ -184,6 +184,45 @@ test('an update of a pod that is about to end does not take its address back fro
   expect([0.5, 3].map(at)).toEqual(['pod shop/old of Pod old', 'pod shop/new of Pod new']);
 });
 
+test('many Services that end do not take an address from the node that had it before', () => {
+  const index = new AddressIndex();
+  for (let i = 0; i < 20; i++) index.setService(balanced(`web-${i}`), start);
+  index.setNode(node, start);
+  index.deleteNode('node-1', start + 2 * minute);
+  for (let i = 0; i < 20; i++) index.deleteService(balanced(`web-${i}`), start + 3 * minute);
+  const at = (minutes: number): string => text(index.at('192.168.0.1', start + minutes * minute));
+  expect([at(1), at(2.5), at(4)]).toEqual(['node node-1', expect.stringMatching(/^service shop/), 'unknown']);
+});
+
+/** Seconds of CPU time of this process that `work` takes. */
+function cpuSeconds(work: () => void): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+test('an address of very many Services is filled, asked for and given up without a walk over all of them', () => {
+  const index = new AddressIndex();
+  const services = Array.from({ length: 10_000 }, (_, i) => balanced(`web-${i}`, start + (i % 7) * 1_000));
+  const owners = new Set<string>();
+  const ask = (): unknown => owners.add(text(index.at('192.168.0.1', start + minute)));
+  const used = cpuSeconds(() => {
+    for (const service of services) {
+      index.setService(service, start + minute);
+      ask();
+    }
+    for (let i = 0; i < 10_000; i++) ask();
+    for (const service of services) {
+      ask();
+      index.deleteService(service, start + 2 * minute);
+    }
+  });
+  expect([...owners].every((owner) => /^service shop\/web-/.test(owner))).toBe(true);
+  expect(used).toBeLessThan(2);
+  expect(text(index.at('192.168.0.1', start + 3 * minute))).toBe('unknown');
+});
+
 test('a Service resolves to the only workload of its pods, or to none if they have several', () => {
   const index = new AddressIndex();
   const service = { namespace: 'shop', name: 'web', ips: [], selector: { app: 'web' }, fromMs: start };
