@@ -17,8 +17,8 @@ const longestWaitMs = 10 * 60_000;
 
 /**
  * Answers of 4xx that speak of the destination, of rights or of the moment: the same data may be accepted later. Any
- * other 4xx speaks of the data, such as the 409 of Thanos for samples out of order; Prometheus does not send it again
- * either.
+ * other 4xx is taken for a refusal of the data, such as the 409 of Thanos for samples out of order; Prometheus does not
+ * send it again either.
  */
 const laterStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 405, 407, 408, 410, 421, 425, 429, 431, 451]);
 
