@@ -11,6 +11,9 @@ export type AgentStores = Pick<
   'namespace' | 'svcImage' | 'imagePullPolicy' | 'imagePullSecrets' | 'agentDataHostPath'
 >;
 
+/** A label that no node has: a removal that selects it has no pods. */
+const waitingLabel = 'svc.dev/data-removal';
+
 /**
  * A DaemonSet that empties the agents' folder on every node and then waits to be deleted: its pods are ready once the
  * data of their node is gone. Undefined when agents keep no data on nodes.
@@ -48,10 +51,9 @@ export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'runnin
             automountServiceAccountToken: false,
             enableServiceLinks: false,
             ...pullSecrets(input.imagePullSecrets),
-            // No node has the second label.
             nodeSelector: {
               'kubernetes.io/os': 'linux',
-              ...(state === 'waiting' ? { 'svc.dev/data-removal': 'waiting' } : {}),
+              ...(state === 'waiting' ? { [waitingLabel]: 'waiting' } : {}),
             },
             tolerations: [{ operator: 'Exists' }],
             terminationGracePeriodSeconds: 5,
@@ -67,4 +69,10 @@ export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'runnin
   );
   object.metadata.labels = { ...object.metadata.labels, ...labels };
   return object;
+}
+
+/** Whether a removal is `waiting`. Pure. */
+export function isWaitingRemoval(removal: KubeObject): boolean {
+  const spec = removal['spec'] as { template?: { spec?: { nodeSelector?: Record<string, string> } } } | undefined;
+  return spec?.template?.spec?.nodeSelector?.[waitingLabel] !== undefined;
 }

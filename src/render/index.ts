@@ -34,7 +34,7 @@ export { renderMinter } from './minter/minter.ts';
 export { renderController } from './controller.ts';
 export { renderInstallation } from './installation.ts';
 export type { InstallationInput, MinterInstallation } from './installation.ts';
-export { renderDataRemoval } from './data-removal.ts';
+export { isWaitingRemoval, renderDataRemoval } from './data-removal.ts';
 export type { AgentStores } from './data-removal.ts';
 export { admissionPaths, conversionPath, renderAdmission, renderConversion } from './admission.ts';
 export type { AdmissionMode } from './admission.ts';

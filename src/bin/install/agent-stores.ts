@@ -14,9 +14,9 @@ interface PodSpec {
 /** The workloads that know the stores, and the container that has our image; the first that exists counts. */
 const witnesses = [
   [coreResources.daemonSets, names.agent, 'agent'],
-  // Left by a removal of data that was interrupted.
-  [coreResources.daemonSets, names.dataRemoval, 'done'],
   [coreResources.deployments, names.controller, 'controller'],
+  // Left by a removal of data that was interrupted, perhaps that of an earlier installation.
+  [coreResources.daemonSets, names.dataRemoval, 'done'],
 ] as const;
 
 /**

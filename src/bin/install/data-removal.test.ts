@@ -149,6 +149,14 @@ test('an operator without agents tells where they would keep their data', async 
   expect(said).toEqual(expect.arrayContaining([removed, 'data removed: 1/1 nodes']));
 });
 
+test('an operator that was installed after a removal was given up tells its own folder, not that of the removal', async () => {
+  putAgents({ agentDataHostPath: '/srv/former' });
+  await expect(run(() => {})).rejects.toThrow(/data on the nodes/);
+  putOperator();
+  await run();
+  expect(said).toContain(removed);
+});
+
 test('without agents, operator or an earlier call, everything else goes, and the error says what is not known', async () => {
   const labels = objectLabels('query');
   server.put(deployments, anObject({ kind: 'Deployment', metadata: { namespace, name: names.query, labels } }));

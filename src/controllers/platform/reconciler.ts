@@ -49,6 +49,7 @@ import {
   type SecretObject,
   type CertificateState,
 } from './certificates.ts';
+import { endDataRemoval } from './data-removal.ts';
 import {
   isAvailable,
   isOurs,
@@ -105,7 +106,7 @@ export interface PlatformOptions {
 /**
  * Keeps agents, query server and their certificates in place.
  *
- * Flow: CA Secret → leaf Secrets → everything that `renderPlatform` renders, pruning what it no longer renders →
+ * Flow: the end of a removal of data that was given up → CA Secret → leaf Secrets → everything that `renderPlatform` renders, pruning what it no longer renders →
  * monitors → the platform's conditions on every policy.
  * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not stop the
  * others, and the conditions are written in any case. Drift is repaired on the event that shows it. Certificates are
@@ -150,6 +151,7 @@ export function setupPlatform(
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { client, clock, logger, signal } = context;
+    if (await endDataRemoval(namespace, context)) return { requeueAfterMs: 2_000 };
     const failures: unknown[] = [];
     const tried = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
       try {

@@ -123,7 +123,7 @@ const own: Right[] = [
   },
   {
     rule: rule('apps', ['daemonsets', 'deployments'], keep),
-    why: 'Agents and query server.',
+    why: 'Agents and query server; the end of a removal of data that was given up.',
   },
   {
     rule: rule('networking.k8s.io', ['networkpolicies'], keep),
