@@ -99,7 +99,12 @@ const lineRules: readonly { find: RegExp; put: (line: string) => string[] }[] = 
   },
   {
     find: /--admission=/,
-    put: (line) => when('ne .Values.admission "off"', line.replace('fail-closed', '{{ .Values.admission }}')),
+    // After `helm upgrade --reuse-values` from a version without the value it is not set.
+    put: (line) =>
+      when(
+        'and .Values.admission (ne .Values.admission "off")',
+        line.replace('fail-closed', '{{ .Values.admission }}'),
+      ),
   },
   {
     find: /--otlp-endpoint=/,
