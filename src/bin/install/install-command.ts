@@ -59,8 +59,10 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 
   const withMinter = asksForMinter(minterSettings);
   const timeoutMs = parseDuration(options.timeout, '--timeout');
-  const rendered = async (mode: ImportRequest['dryRun']): Promise<KubeObject[]> =>
-    renderInstallation(installationInput(settings, withMinter ? await minter(minterSettings, mode, env) : undefined));
+  const rendered = async (mode: ImportRequest['dryRun'], progress = say): Promise<KubeObject[]> => {
+    const wanted = withMinter ? await minter(minterSettings, mode, { env, progress }) : undefined;
+    return renderInstallation(installationInput(settings, wanted));
+  };
   if (dryRun === 'client') {
     const manifest = await rendered('client');
     process.stdout.write(
@@ -70,10 +72,11 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   }
   const { namespace } = settings;
   await onCluster(options, { userAgent: 'svc-install', namespace }, async (deps) => {
-    const planned = async (mode: ImportRequest['dryRun']): Promise<ObjectChange[]> =>
-      planInstallation(await rendered(mode), deps, { force: options.forceConflicts });
-    // The import of a key cannot be undone, so the API server is asked before whether it takes the installation.
-    if (withMinter && minterSettings.vcsPemPath !== '' && dryRun === 'none') await planned('client');
+    const planned = async (mode: ImportRequest['dryRun'], progress = say): Promise<ObjectChange[]> =>
+      planInstallation(await rendered(mode, progress), deps, { force: options.forceConflicts });
+    // The import of a key cannot be undone, so the API server is asked before whether it takes the installation, with
+    // the version that signs already, if there is one.
+    if (withMinter && minterSettings.vcsPemPath !== '' && dryRun === 'none') await planned('server', () => {});
     const changes = await planned(dryRun);
     for (const change of changes) print(change, options.diff, dryRun === 'server');
     say(summary(changes, dryRun === 'server'));
@@ -96,11 +99,11 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
 async function minter(
   settings: MinterSettings,
   dryRun: ImportRequest['dryRun'],
-  env: Readonly<Record<string, string | undefined>>,
+  deps: Pick<Parameters<typeof importedKeyVersion>[1], 'env' | 'progress'>,
 ): Promise<MinterInstallation> {
   const { vcsPemPath: pemPath, kmsKeyVersion: key } = settings;
-  const deps = { clock: systemClock, progress: say, env };
-  return minterOf(settings, pemPath === '' ? key : await importedKeyVersion({ pemPath, key, dryRun }, deps));
+  if (pemPath === '') return minterOf(settings, key);
+  return minterOf(settings, await importedKeyVersion({ pemPath, key, dryRun }, { clock: systemClock, ...deps }));
 }
 
 function print({ object, change, diff }: ObjectChange, withDiff: boolean, dryRun: boolean): void {
