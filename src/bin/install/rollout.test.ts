@@ -124,6 +124,22 @@ test('a new installation is waited for part by part', async () => {
   expect(said.at(-1)).toBe('deployment/svc-query: 2/2 replicas');
 });
 
+test('a part counts whose images admission has pointed to a mirror', async () => {
+  operator({ ...newer, svcImage: 'registry.example/team/svc:2' });
+  running('new-pod');
+  heldBy('new-pod');
+  const mirror = {
+    svcImage: 'mirror.example:5000/hub/svc:2',
+    instrumentImage: 'mirror.example:5000/instrument:v0.10.0',
+  };
+  agents({ ...newer, ...mirror });
+  query({ ...newer, ...mirror, svcImage: 'mirror.example:5000/hub/svc:1' });
+  start();
+  await untilSaid('deployment/svc-query: still of mirror.example:5000/hub/svc:1');
+  query({ ...newer, ...mirror });
+  await untilEnded();
+});
+
 test('the error names the part that is late, and why', async () => {
   operator(newer);
   running('new-pod');

@@ -94,16 +94,21 @@ const imageFlags: Readonly<Record<string, string>> = {
   query: '--svc-image=',
 };
 
-/** The images in a workload's template that are not those of the operator's flags. Pure. */
+/**
+ * The images in a workload's template that are not those of the operator's flags. Pure. Admission may have pointed them
+ * to a mirror, so only what follows the last slash counts.
+ */
 function oldImages(workload: KubeObject, operator: KubeObject | undefined): string[] {
   const args = containersOf(operator).find(({ name }) => name === 'controller')?.args ?? [];
   const old = containersOf(workload).flatMap(({ name, image }) => {
     const flag = imageFlags[name];
     const given = flag === undefined ? undefined : args.find((arg) => arg.startsWith(flag));
-    return given === undefined || given === `${flag}${image}` ? [] : [image];
+    return given === undefined || lastPart(given.slice(flag!.length)) === lastPart(image) ? [] : [image];
   });
   return old;
 }
+
+const lastPart = (image: string): string => image.slice(image.lastIndexOf('/') + 1);
 
 function containersOf(workload: KubeObject | undefined): { name: string; image: string; args?: string[] }[] {
   const spec = workload?.['spec'] as { template?: { spec?: { containers?: [] } } } | undefined;
