@@ -148,12 +148,13 @@ test('an exec plugin is not waited for beyond the deadline or the signal of a ca
   const clock = new FakeClock();
   plugin(...waits, answers());
   const client = createKubeClient({ kubeconfig: write('config', config(exec())), clock });
-  const late = expect(client.getPath('/version', { deadlineMs: 5_000 })).rejects.toMatchObject({
-    code: 'ERR_TIMEOUT',
-  });
+  const late = [
+    client.getPath('/version', { deadlineMs: 5_000 }),
+    client.portForward({ namespace: 'a', name: 'b' }, 80, { deadlineMs: 5_000 }),
+  ].map((call) => expect(call).rejects.toMatchObject({ code: 'ERR_TIMEOUT' }));
   await started();
   await clock.advance(5_001);
-  await late;
+  await Promise.all(late);
   const stop = new AbortController();
   const stopped = [
     client.getPath('/version', { signal: stop.signal }),
@@ -168,6 +169,23 @@ test('an exec plugin is not waited for beyond the deadline or the signal of a ca
   expect([runs(), sent]).toEqual([1, ['Bearer t1']]);
   await client.close();
   expect(clock.pending).toBe(0);
+});
+
+test('an exec plugin that hangs where nobody attends it is ended after five minutes, and the next call runs it again', async () => {
+  const clock = new FakeClock();
+  plugin('trap "" TERM', ...waits);
+  const client = createKubeClient({ kubeconfig: write('config', config(exec())), clock });
+  const call = expect(client.getPath('/version', { deadlineMs: 600_000 })).rejects.toThrow(
+    /bin\/plugin: no answer within 300 s/,
+  );
+  const pid = Number(await started());
+  await clock.advance(300_000);
+  await call;
+  await until('the end of the plugin', () => !existsSync(`/proc/${pid}`));
+  plugin(answers());
+  await client.getPath('/version');
+  expect([runs(), sent, clock.pending]).toEqual([2, ['Bearer t2'], 0]);
+  await client.close();
 });
 
 test('an exec plugin is waited for at a terminal, where a person may log in, before the deadline of the call begins', async () => {

@@ -24,13 +24,16 @@ export interface PluginCredential {
 
 /** A credential that has expired when it arrives is asked for again after this long, not at every call. Units: ms. */
 const minAgeMs = 1_000;
+/** How long a run may take where no person attends it. Units: ms. */
+const unattendedMs = 300_000;
 
 /**
  * Runs the program that a kubeconfig names as the source of its credential, such as `aws` or `kubelogin`, and keeps the
  * credential until it expires.
  * Guarantees: one run at a time, which all callers share. Standard error is ours, so a person sees what to do; at a
  * terminal standard input is ours as well, unless `interactiveMode` is `Never`.
- * Caveats: a run has no time limit of its own, because a person may have to log in.
+ * Caveats: at a terminal a run has no time limit of its own, because a person may have to log in. Elsewhere it is ended
+ * after five minutes.
  * Source: client-go `plugin/pkg/client/auth/exec`.
  */
 export class ExecPlugin {
@@ -114,9 +117,19 @@ export class ExecPlugin {
       this.#child = child;
       let output = '';
       child.stdout.setEncoding('utf8').on('data', (part: string) => (output += part));
+      let cancelTimer = (): void => {};
       const ended = (): void => {
+        cancelTimer();
         if (this.#child === child) this.#child = undefined;
       };
+      const giveUp = (): void => {
+        ended();
+        child.kill('SIGKILL');
+        // A program that it started may hold the pipe open.
+        child.stdout.destroy();
+        reject(new Error(`no answer within ${unattendedMs / 1_000} s`));
+      };
+      if (!this.asksPerson) cancelTimer = this.#clock.setTimeout(giveUp, unattendedMs, { unref: true });
       child.once('error', (error) => {
         ended();
         reject(error);

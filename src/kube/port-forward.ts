@@ -11,7 +11,7 @@ import { resourcePath } from './paths.ts';
 
 export interface PodStreamOptions {
   signal?: AbortSignal | undefined;
-  /** Deadline for opening the connection. Units: ms. Default 10 s. */
+  /** Deadline for the credentials, and again for opening the connection. Units: ms. Default 10 s. */
   deadlineMs?: number | undefined;
 }
 
@@ -53,7 +53,7 @@ export async function openPodStream(
   client: Pick<KubeClient, 'getPath'>,
   pod: { namespace: string | undefined; name: string },
   port: number,
-  { clock, signal, deadlineMs = 10_000 }: PodStreamOptions & { clock: Clock },
+  { clock, signal, deadlineMs }: PodStreamOptions & { deadlineMs: number; clock: Clock },
 ): Promise<Duplex> {
   const what = `port-forward ${pod.namespace}/${pod.name}:${port}`;
   if (signal?.aborted) throw new OperatorError('ERR_ABORTED', `${what}: cancelled`);

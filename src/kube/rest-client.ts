@@ -100,9 +100,13 @@ export class RestClient implements KubeClient {
    * Errors: as for every call; the API server's own message when it refuses.
    */
   async portForward(pod: Required<ObjectName>, port: number, options: PodStreamOptions = {}): Promise<Duplex> {
+    const { signal, deadlineMs = 10_000 } = options;
+    const what = `port-forward ${pod.namespace}/${pod.name}:${port}`;
+    // The opening of a WebSocket would wait for an exec plugin beyond deadline and signal.
+    await this.#http.authentication({ signal, deadlineMs, what });
     // Few programs need it, and it loads a WebSocket library.
     const { openPodStream } = await import('./port-forward.ts');
-    return openPodStream(this.#credentials, this, pod, port, { ...options, clock: this.#clock });
+    return openPodStream(this.#credentials, this, pod, port, { signal, deadlineMs, clock: this.#clock });
   }
 
   /**
