@@ -25,8 +25,8 @@ export interface Endpoint {
 /** How long certificates, keys and tokens from files are reused before they are read again. Units: ms. */
 const reuseMs = 60_000;
 /**
- * A 401 causes an immediate re-read, unless the last read was less than this long ago. So does a file that is missing or
- * empty while it is replaced. Units: ms.
+ * Least time between two reads: after a 401 everything is read again at once, unless it was read less than this long
+ * ago; while a file is missing or empty, after this long. Units: ms.
  */
 const minRefreshMs = 1_000;
 
@@ -46,6 +46,10 @@ export class Credentials {
   #readAt = -Infinity;
   /** From this monotonic time on, everything is read again. Units: ms. */
   #staleAt = -Infinity;
+  /** Why the settings in use are not those that were read last; undefined when they are. */
+  #unread: unknown;
+  /** The server has refused the credentials since settings were last taken. */
+  #refused = false;
   /** The last endpoint that could be made, until the server refuses it. */
   #good: Endpoint | undefined;
   #poolKey = '';
@@ -75,7 +79,9 @@ export class Credentials {
    * The endpoint of the credentials, which are read again after `reuseMs`. While they cannot be read, for example because
    * a file is missing or empty while it is replaced, the endpoint is the former one, and they are read again in a second.
    * The credential of an exec plugin is kept until it expires or is refused.
-   * Errors: ERR_CONFIG_INVALID when they cannot be read, and there is no former endpoint that the server accepts.
+   * Errors: ERR_CONFIG_INVALID when they cannot be read, and there is no former endpoint that the server accepts. So a
+   * kubeconfig that is not taken, because its context means another server, is the error once the server has refused the
+   * credentials of the former one.
    */
   current(): Promise<Endpoint> {
     const now = this.#clock.monotonic();
@@ -120,6 +126,7 @@ export class Credentials {
     this.#plugin.refused();
     this.#staleAt = -Infinity;
     this.#good = undefined;
+    this.#refused = true;
   }
 
   async close(): Promise<void> {
@@ -136,7 +143,10 @@ export class Credentials {
       this.#settings = this.#load();
       // A new config object also drops the token that client-node's authenticators would keep.
       this.#config = undefined;
-    } catch {
+      this.#unread = undefined;
+      this.#refused = false;
+    } catch (error) {
+      this.#unread = error;
       // Files may be half-written or missing for a moment: the present credentials may still be valid.
     }
   }
@@ -161,6 +171,7 @@ export class Credentials {
   }
 
   async #resolveOrKeep(): Promise<Endpoint> {
+    if (this.#refused && this.#unread !== undefined) throw this.#unread;
     try {
       return (this.#good = await this.#resolve());
     } catch (error) {

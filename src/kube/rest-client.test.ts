@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KubeObject } from '../api/meta.ts';
@@ -278,6 +278,31 @@ describe('with a token in a file', () => {
     await writeFile(join(dir, 'token'), 'second');
     await get(client);
     expect(server.requests.map((r) => r.authorization)).toEqual(['Bearer first', 'Bearer first', 'Bearer second']);
+    await client.close();
+  });
+
+  test('once the credentials are refused, a kubeconfig that is not taken is the error, until it is taken again', async () => {
+    server.put(configMaps, configMap('a'));
+    server.token = 'first';
+    await writeFile(join(dir, 'token'), 'first');
+    const whole = await readFile(join(dir, 'config'), 'utf8');
+    const client = createKubeClient({ kubeconfig: join(dir, 'config'), clock });
+    await get(client);
+    await writeFile(join(dir, 'config'), whole.replace(server.url, 'http://127.0.0.1:2'));
+    await clock.advance(61_000);
+    await get(client);
+    server.token = 'second';
+    await clock.advance(5_000);
+    const notTaken = { code: 'ERR_CONFIG_INVALID', message: expect.stringContaining('no longer means') as string };
+    await expect(get(client)).rejects.toMatchObject(notTaken);
+    await expect(get(client)).rejects.toMatchObject(notTaken);
+    await writeFile(join(dir, 'config'), whole);
+    await writeFile(join(dir, 'token'), 'second');
+    await get(client);
+    expect(server.requests.map((r) => r.authorization)).toEqual([
+      ...['Bearer first', 'Bearer first'],
+      ...['Bearer first', 'Bearer second'],
+    ]);
     await client.close();
   });
 
