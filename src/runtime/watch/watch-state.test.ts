@@ -225,6 +225,18 @@ test('failures are counted, and the count restarts after two minutes without a f
   expect(failuresAt(122_001)).toMatchObject([{ failures: 1 }]);
 });
 
+test.each<[string, number, WatchEffect]>([
+  [
+    'its time, without a sign of its end, is replaced by a plain list',
+    300_000,
+    { do: 'list', resourceVersion: '', limit: 500, next: undefined },
+  ],
+  ['a short time is asked for once more', 5_000, { do: 'watch', resourceVersion: '', initialEvents: true }],
+])('a streamed list that the server closes after %s', (_what, lastedMs, effect) => {
+  const closed: WatchInput = { type: 'closed', lastedMs, frames: 1, now: lastedMs };
+  expect(run([proceed, frame('ADDED', object('a', '1')), closed, proceed], true).effects).toEqual([effect]);
+});
+
 test('an interrupted list starts over', () => {
   const { effects } = run([proceed, page([object('a', '1')], '10', 'tok'), failed(), proceed]);
   expect(effects).toEqual([{ do: 'list', resourceVersion: '', limit: 500, next: undefined }]);

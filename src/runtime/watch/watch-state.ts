@@ -153,10 +153,15 @@ export function stepWatch(state: WatchState, input: WatchInput, watched: Watched
         const atLeastMs = input.lastedMs < veryShortMs ? 200 : 0;
         return { state, effects: [{ do: 'wait', failures: 0, atLeastMs }] };
       }
-      return fail(state, { type: 'failed', kind: 'other', retryAfterMs: 0, now: input.now });
+      return fail(state, { type: 'failed', kind: closedKind(state, input.lastedMs), retryAfterMs: 0, now: input.now });
     case 'failed':
       return fail(state, input);
   }
+}
+
+/** A streamed list that the server closes after its time has not marked its end, as one that fell silent. */
+function closedKind(state: WatchState, lastedMs: number): FailureKind {
+  return state.phase === 'streaming' && lastedMs > quietMs ? 'silent' : 'other';
 }
 
 function proceed(state: WatchState): WatchStep {
