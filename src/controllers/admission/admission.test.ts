@@ -213,6 +213,37 @@ describe('the webhooks of the operator', () => {
     await passUntil(() => bundleOf() === ca.cert + other.cert, 'the new bundle');
   });
 
+  test('are not registered again while the installation is being removed', async () => {
+    const now = Date.now(); // TLS itself looks at the real clock
+    const ca = await createCa({ commonName: 'svc-ca', now });
+    const leaf = await issueLeaf(ca, { commonName: 'svc-controller', dnsNames: ['localhost'] }, { now });
+    const data = { 'tls.crt': leaf.cert, 'tls.key': leaf.key, 'ca.crt': ca.cert };
+    const { apiVersion } = clusterRoles;
+    harness = await runController(
+      (env) => setupAdmission(env, { ...settings, mode: 'fail-closed', port: 0 }),
+      [
+        anObject({
+          kind: 'Secret',
+          metadata: { name: names.controllerTls, namespace, labels: objectLabels('controller') },
+          data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
+        }),
+        { apiVersion, kind: 'ClusterRole', metadata: { name: names.controller, finalizers: ['foregroundDeletion'] } },
+      ],
+      noFaults,
+      options,
+    );
+    const { server, passUntil } = harness;
+    const registration = (): KubeObject | undefined =>
+      server.storage.find(validatingWebhookConfigurations, undefined, names.controller);
+    await passUntil(registration, 'the registration');
+    server.storage.remove(clusterRoles, undefined, names.controller);
+    server.storage.remove(validatingWebhookConfigurations, undefined, names.controller);
+    const looked = (): number => server.seen({ verb: 'get', plural: 'clusterroles' }).length;
+    const before = looked();
+    await passUntil(() => looked() > before + 1, 'two more looks');
+    expect(registration()).toBeUndefined();
+  });
+
   test('convert objects of a kind with two versions, even with admission off, and are put in the CRD', async () => {
     const port = await freePort();
     const now = Date.now(); // TLS itself looks at the real clock

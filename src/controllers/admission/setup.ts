@@ -74,7 +74,7 @@ const recheckMs = 2_000;
  * with the CA bundle of that Secret, again at each rotation.
  * Guarantees: the registration is written after a certificate exists; the listener takes over a renewed certificate
  * without a restart. The registration is owned by the operator's own ClusterRole, so that removing the installation
- * removes it. The listener starts before the caches fill, because the API server cannot list a kind of several
+ * removes it; while that ClusterRole is being deleted, nothing is applied. The listener starts before the caches fill, because the API server cannot list a kind of several
  * versions without conversion. Policies can be reviewed only after the caches have filled.
  * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
  * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
@@ -115,6 +115,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
       const wanted = serves ? renderAdmission({ namespace, mode, caBundle: source!.current.ca, url }) : [];
       for (const { metadata } of wanted) metadata.labels = { ...metadata.labels, [marker]: 'true' };
       const owner = serves ? await installationOwner({ client, signal }) : undefined;
+      if (owner === 'going') return { requeueAfterMs: recheckMs };
       const adjust = (child: KubeObject): KubeObject => ownedFromOutside(child, namespace, owner);
       await set.apply({ wanted, adjust, force: true, logger, signal });
       for (const kind of converted) {

@@ -575,3 +575,21 @@ test('objects outside the namespace are owned by the installation, so they are d
   const inside = harness.server.storage.get(coreResources.daemonSets, namespace, names.agent);
   expect(inside.metadata.ownerReferences).toBeUndefined();
 });
+
+test('while the installation is being removed, nothing outside the namespace is made again or taken away', async () => {
+  const role: KubeObject = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: names.controller, finalizers: ['foregroundDeletion'] },
+  };
+  await begin([[coreResources.clusterRoles, role]]);
+  const { clusterRoles, services } = coreResources;
+  const { storage } = harness.server;
+  storage.remove(clusterRoles, undefined, names.controller);
+  storage.remove(clusterRoles, undefined, names.agent);
+  storage.remove(services, namespace, names.agent);
+  await harness.passUntil(() => storage.find(services, namespace, names.agent), 'what is inside');
+  await harness.idle();
+  expect(storage.find(clusterRoles, undefined, names.agent)).toBeUndefined();
+  expect(storage.find(clusterRoles, undefined, names.query)).toBeDefined();
+});

@@ -176,7 +176,11 @@ export function setupPlatform(
       ...(external.serve ? { externalMetrics: { register: external.register } } : {}),
       ...(monitors ? { monitors } : {}),
     });
-    const owner = await tried(() => installationOwner(context));
+    const installation = await tried(() => installationOwner(context));
+    const going = installation === 'going';
+    const owner = going ? undefined : installation;
+    // What the installation owns goes with it, and is not made again.
+    const isKept = ({ metadata }: KubeObject): boolean => !going || metadata.namespace === namespace;
     const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject => {
       // Another server's registration lacks our labels, so that the children's cache does not show it.
       if (child.kind === 'APIService') child = overLive(child, apiServices.get({ name: child.metadata.name! }));
@@ -184,8 +188,8 @@ export function setupPlatform(
     };
     // Without the CA bundle, the objects that carry it are not rendered. The existing ones must not be pruned then.
     const belongs = (child: KubeObject): boolean =>
-      certificates !== undefined && (child.kind !== 'APIService' || isOurs(namespace, child));
-    const { secretObjects, monitorObjects, others } = sorted(rendered);
+      certificates !== undefined && isKept(child) && (child.kind !== 'APIService' || isOurs(namespace, child));
+    const { secretObjects, monitorObjects, others } = sorted(rendered.filter(isKept));
     await tried(() => secretSet.apply({ wanted: secretObjects, belongs: () => false, force: true, logger, signal }));
     await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
     await tried(() => applyMonitors(monitorSet, { wanted: monitorObjects, force: true, logger, signal }));
