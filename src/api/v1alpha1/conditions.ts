@@ -261,7 +261,7 @@ export const minterDeploymentConditions = {
       FileFaulty: 'A rule file is not usable.',
       ConfigMapNotFound: 'The ConfigMap with the rules is missing.',
       RepositoryOutsideSpec:
-        'A rule names a repository that the spec does not declare, or a line of gitops-state names none of this organization.',
+        'A rule names a repository that the spec does not declare, or a line of gitops-state does not name a repository of this organization.',
       NoPodAnswered: 'No pod could be asked.',
       Pending: 'The pods have not read the rules yet.',
     },

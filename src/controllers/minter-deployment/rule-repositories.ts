@@ -10,8 +10,8 @@ const maxFiles = 128 * 1024;
  * The first repository that a ConfigMap of rules names although the spec does not declare it, as a sentence with file
  * and line; undefined when there is none. Pure.
  * Shape: `files` is the ConfigMap's data: `<repository>.yaml`, or `.yaml` for all repositories → text of the rules.
- * Caveats: what is not valid YAML or no repository name gives nobody a token; the pods report its fault. Files are read in the order of
- * their names, up to 128 KiB together.
+ * Caveats: text that is not YAML, and a name that no repository can have, give nobody a token; the pods report both.
+ * Files are read in the order of their names, up to 128 KiB together.
  */
 export function repositoryOutsideSpec(
   files: Readonly<Record<string, string>>,
