@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { ReviewBodies } from '../webhook/review-bodies.ts';
 import { Door } from './door.ts';
-import { peerAddress } from './peer-address.ts';
+import { networkOf, peerAddress } from './peer-address.ts';
 
 test.each([
   ['::ffff:10.0.0.1', '10.0.0.1'],
@@ -39,4 +39,15 @@ test('the review bodies of a peer count together, whether it is shown as IPv4 or
     await expect(bodies.with(from('1.2.3.4'), limits, async () => 'taken')).rejects.toThrow('too many requests');
     expect(await bodies.with(from('1.2.3.5'), limits, async () => 'taken')).toBe('taken');
   });
+});
+
+test.each([
+  ['10.0.0.1', '10.0.0.1'],
+  ['2001:db8:0:1:2:3:4:5', '2001:db8:0:1::/64'],
+  ['2001:db8::1:2:3:4:5', '2001:db8:0:1::/64'],
+  ['2001:db8:1::', '2001:db8:1:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

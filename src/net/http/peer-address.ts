@@ -17,3 +17,16 @@ export function isLoopback(socket: Pick<Socket, 'remoteAddress'>): boolean {
   const address = peerAddress(socket);
   return address === '127.0.0.1' || address === '::1';
 }
+
+/**
+ * The network that a peer may have every address of: the /64 of an IPv6 address, else the address itself. Pure.
+ * Shape: `2001:db8:0:1::/64`.
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
+  const groups = (text: string | undefined): string[] => (text ? text.split(':') : []);
+  const [head, tail] = address.split('::');
+  const [first, last] = [groups(head), groups(tail)];
+  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  return `${[...first, ...zeros, ...last].slice(0, 4).join(':')}::/64`;
+}

@@ -30,6 +30,14 @@ test('at the total limit, the address with the most connections loses one', () =
   expect(closed).toEqual(['x']);
 });
 
+test('at the total limit, many addresses of one IPv6 network lose before a caller with more connections than each', () => {
+  const places = new Places({ connections: 5, connectionsPerAddress: 4 });
+  for (const name of ['a', 'b']) places.enter(place('2001:db8:0:2::1', name));
+  for (const name of ['x', 'y', 'z']) places.enter(place(`2001:db8:0:1:9::${name.charCodeAt(0)}`, name));
+  expect(places.enter(place('10.0.0.3', 'new'))).toEqual({ entered: true, evicted: true });
+  expect(closed).toEqual(['x']);
+});
+
 test('without an idle connection, one whose request still arrives is evicted, never one that awaits an answer', () => {
   const places = new Places({ connections: 2, connectionsPerAddress: 2 });
   const [slow, answered] = [place('10.0.0.1', 'slow', true), place('10.0.0.1', 'answered')];

@@ -1,3 +1,5 @@
+import { networkOf } from './peer-address.ts';
+
 /** One connection as the listener counts it. */
 export interface Place {
   readonly address: string;
@@ -13,8 +15,9 @@ export interface Place {
  *
  * Guarantees: at a limit, the connection that has been idle for longest is closed for a new one. When none is idle, the
  * connection whose request has been arriving for longest is closed. At the limit of an address, only connections of
- * that address are closed; at the total limit, those of the address with the most connections come first. So a caller
- * that holds many connections open loses its own, and a caller with few keeps them.
+ * that address are closed; at the total limit, those of the network with the most connections come first, and in it
+ * those of the address with the most. So a caller that holds many connections open loses its own, also when it has many
+ * addresses of IPv6, and a caller with few keeps them.
  */
 export class Places {
   readonly #total: number;
@@ -79,9 +82,8 @@ export class Places {
   }
 
   /**
-   * Closes a connection whose request is still arriving. Of the addresses with such a connection, it takes the one with
-   * the most connections, and of its connections the one whose request has been arriving for longest. False when no
-   * request is arriving.
+   * Closes a connection whose request is still arriving: of the addresses in the same order, and of the connections of
+   * an address the one whose request has been arriving for longest. False when no request is arriving.
    */
   evictArriving(): boolean {
     return this.#evict(this.#largestFirst(), false);
@@ -98,7 +100,14 @@ export class Places {
   }
 
   #largestFirst(): Set<Place>[] {
-    return [...this.#byAddress.values()].sort((a, b) => b.size - a.size);
+    const inNetwork = new Map<string, number>();
+    const groups = [...this.#byAddress].map(([address, places]) => {
+      const network = networkOf(address);
+      inNetwork.set(network, (inNetwork.get(network) ?? 0) + places.size);
+      return { network, places };
+    });
+    const sizeOf = ({ network }: { network: string }): number => inNetwork.get(network)!;
+    return groups.sort((a, b) => sizeOf(b) - sizeOf(a) || b.places.size - a.places.size).map(({ places }) => places);
   }
 
   #evict(groups: readonly Set<Place>[], alsoIdle = true): boolean {
