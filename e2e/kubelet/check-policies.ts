@@ -53,6 +53,8 @@ const allowed: readonly [Name, Name, number][] = [
   ['operator', 'minter', 9_090],
   ['scraper', 'minter', 9_090],
   ['minter', 'outside', 443],
+  // A pod of others in our namespace is theirs to protect.
+  ['stranger', 'neighbour', 8_080],
 ];
 const denied: readonly [Name, Name, number][] = [
   ['stranger', 'agent', 9_090],
@@ -70,7 +72,6 @@ const denied: readonly [Name, Name, number][] = [
   ['query', 'operator', 8_080],
   ['stranger', 'operator', 8_080],
   ['stranger', 'query', 9_096],
-  ['stranger', 'neighbour', 8_080],
   ['other', 'minter', 8_080],
   ['namesake', 'minter', 8_080],
   ['caller', 'minter', 9_090],
