@@ -81,6 +81,11 @@ const claims: Claim[] = [
     factor: second,
   },
   {
+    says: [guide('autoscaling'), /or (\d+) seconds after they were read/],
+    is: ['src/query/custom-metrics/rules/watch-rules.ts', /patienceMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
     says: [guide('autoscaling'), /of at most (\d+) MiB, within `--agent-timeout`/],
     is: ['src/query/custom-metrics/fallback/second-adapter.ts', /maxBytes = ([\d *]+)/],
     factor: MiB,

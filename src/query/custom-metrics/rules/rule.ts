@@ -1,4 +1,5 @@
 import { parse as parseYaml } from 'yaml';
+import { canonicalJson } from '../../../base/canonical-json.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import { type Matcher, parseSelector } from '../../../promql/index.ts';
 import { labelReader, metricNamer, nameTest, type NamedKind } from './rule-patterns.ts';
@@ -6,6 +7,8 @@ import { type QueryTemplate, readTemplate } from './query-template.ts';
 
 /** One rule of a prometheus-adapter configuration, checked. */
 export interface AdapterRule {
+  /** Canonical JSON of the rule: rules of equal text make equal metrics. */
+  readonly text: string;
   readonly seriesQuery: string;
   readonly matchers: readonly Matcher[];
   /** Whether a series of this name is selected: its name passes all filters. */
@@ -64,6 +67,7 @@ function readRule(rule: Mapping, at: string): AdapterRule {
   const template = optionalText(resources['template'], `${at}.resources.template`);
   const overrides = Object.entries(mapping(resources['overrides'] ?? {}, `${at}.resources.overrides`));
   return {
+    text: canonicalJson(rule),
     seriesQuery,
     matchers: selector(seriesQuery, `${at}.seriesQuery`),
     selects: (series) => tests.every((test) => test(series)),

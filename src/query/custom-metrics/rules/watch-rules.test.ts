@@ -28,6 +28,7 @@ let missingNodes: string[];
 let broken: boolean;
 let synced: boolean;
 let asked: number;
+let held: Promise<void> | undefined;
 let watched: WatchedRules;
 
 beforeEach(() => {
@@ -35,7 +36,7 @@ beforeEach(() => {
   file = join(dir, 'rules.yaml');
   writeFileSync(file, rules);
   [log, clock, stopped] = [[], new FakeClock(), new AbortController()];
-  [found, missingNodes, broken, synced, asked] = [[seriesOf('jobs')], [], false, true, 0];
+  [found, missingNodes, broken, synced, asked, held] = [[seriesOf('jobs')], [], false, true, 0, undefined];
 });
 afterEach(() => {
   stopped.abort();
@@ -52,6 +53,7 @@ function start(): void {
     },
     series: async () => {
       asked++;
+      await held;
       if (broken) throw new Error('too many series');
       return { result: found, missingNodes };
     },
@@ -134,4 +136,42 @@ test('an answer that lacks nodes takes no metric away', async () => {
   await next('the kinds of both answers', () => names() === 'jobs(namespaces,pods),mails(namespaces)');
   missingNodes = [];
   await next('the metrics of the whole answer', () => names() === 'jobs(pods)', 1_000);
+});
+
+test('rules that were edited apply once their series are known, and until then the old ones stay', async () => {
+  start();
+  await until('the first metrics', () => names() === 'jobs(namespaces)');
+  const { promise, resolve } = Promise.withResolvers<void>();
+  held = promise;
+  writeFileSync(file, `${rules}    name: {as: 'all_$0'}\n`);
+  await next('the look by the new rules', () => asked === 2);
+  expect([names(), watched.notReady()]).toEqual(['jobs(namespaces)', undefined]);
+  resolve();
+  await until('the new metrics', () => names() === 'all_jobs(namespaces)');
+});
+
+test('an edit of other rules takes no metric away, not even of a rule whose series cannot be read', async () => {
+  start();
+  await until('the first metrics', () => names() === 'jobs(namespaces)');
+  broken = true;
+  const other = "  - {metricsQuery: 'sum(<<.Series>>)', seriesQuery: mails}\n";
+  writeFileSync(file, rules.replace('rules:\n', `rules:\n${other}`));
+  await next('the first look by the new rules', () => asked === 3);
+  await next('looks within the patience', () => asked > 3);
+  await next('looks beyond it', () => asked > 11);
+  expect(names()).toBe('jobs(namespaces)');
+  broken = false;
+  found = [];
+  await next('an answer', () => names() === '');
+});
+
+test('a rule that was edited and whose series cannot be read loses its metrics after half a minute', async () => {
+  start();
+  await until('the first metrics', () => names() === 'jobs(namespaces)');
+  broken = true;
+  writeFileSync(file, rules.replace('jobs|mails', 'jobs'));
+  await next('the first look by the new rules', () => asked === 2);
+  await clock.advance(29_000);
+  expect(names()).toBe('jobs(namespaces)');
+  await next('the end of the patience', () => names() === '', 3_000);
 });

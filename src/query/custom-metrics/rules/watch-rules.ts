@@ -34,18 +34,29 @@ export interface WatchedRules {
 const everyMs = 30_000;
 /** The first pause after a look that failed or lacks nodes; it doubles up to `everyMs`. Units: ms. */
 const retryMs = 1_000;
-/** A query that is refused for good keeps the server from being ready for this long. Units: ms. */
+/** A query that is refused for good keeps the server from being ready, and new rules from applying, for this long. Units: ms. */
 const patienceMs = 30_000;
+
+/** The rules as they were read, and what each has made of its series. */
+interface RuleSet extends AdapterRules {
+  readonly known: Map<AdapterRule, { readonly shown: readonly RuleMetric[]; readonly whole: readonly RuleMetric[] }>;
+  /** By the monotonic clock. Units: ms. */
+  readonly readAt: number;
+}
 
 /**
  * Reads the rules and looks for their series every half minute, and soon again after a look that failed or lacks nodes.
  * Guarantees: when the rules cannot be read, the last good ones stay in force. A rule whose series cannot be read keeps
- * its metrics. An answer that lacks nodes takes no metric away: it is united with the last whole one.
+ * its metrics. An answer that lacks nodes takes no metric away: it is united with the last whole one. Rules that were
+ * edited apply when all their series are known, or `patienceMs` after they were read; until then the ones before them
+ * do.
  */
 export function watchRules(options: RuleWatchOptions): WatchedRules {
   const { logger, clock, signal } = options;
-  const known = new Map<AdapterRule, { shown: readonly RuleMetric[]; whole: readonly RuleMetric[] }>();
-  let rules: AdapterRules | undefined;
+  /** The rules of the file, whose series are looked for. */
+  let latest: RuleSet | undefined;
+  /** The rules that make the metrics. */
+  let shown: RuleSet | undefined;
   let text = '';
   let fault = '';
   let hasLooked = false;
@@ -55,13 +66,20 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    if (now === text && rules) return;
-    rules = readAdapterRules(now);
+    if (now === text && latest) return;
+    const { rules, externalRules } = readAdapterRules(now);
     text = now;
-    known.clear();
-    logger.info('rules read', { file: options.file, rules: rules.rules.length });
+    // A rule that the edit left as it was keeps what is known.
+    const before = new Map([...(shown?.known ?? []), ...(latest?.known ?? [])].map(([rule, is]) => [rule.text, is]));
+    const known: RuleSet['known'] = new Map();
+    for (const rule of [...rules, ...externalRules]) {
+      const is = before.get(rule.text);
+      if (is) known.set(rule, is);
+    }
+    latest = { rules, externalRules, known, readAt: clock.monotonic() };
+    logger.info('rules read', { file: options.file, rules: rules.length });
   };
-  const readAgain = async (): Promise<AdapterRule[]> => {
+  const readAgain = async (): Promise<RuleSet> => {
     const error = await readRules().then(
       () => '',
       (cause: unknown) => errorText(cause),
@@ -70,11 +88,12 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
       logger.warn('rules not read, the last good ones stay', { file: options.file, error });
     }
     fault = error;
-    rules ??= { rules: [], externalRules: [] };
-    return [...rules.rules, ...rules.externalRules];
+    latest ??= { rules: [], externalRules: [], known: new Map(), readAt: clock.monotonic() };
+    shown ??= latest;
+    return latest;
   };
   /** Whether the answer lacks no node. */
-  const lookFor = async (rule: AdapterRule): Promise<boolean> => {
+  const lookFor = async (rule: AdapterRule, { known }: RuleSet): Promise<boolean> => {
     const { result, missingNodes } = await options.series(rule.matchers, signal);
     const found = ruleMetrics(rule, result);
     const isWhole = missingNodes.length === 0;
@@ -84,17 +103,23 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
   };
   /** Looks for the series of all rules. Returns whether every answer is whole. */
   const look = async (): Promise<boolean> => {
-    const list = await readAgain();
-    if (list.length === 0) return (hasLooked = true);
+    const set = await readAgain();
+    const list = [...set.rules, ...set.externalRules];
+    if (list.length === 0) {
+      shown = set;
+      return (hasLooked = true);
+    }
     if (!options.directory.synced) return false;
     firstLookAt ??= clock.monotonic();
-    const looks = await Promise.allSettled(list.map(lookFor));
+    const looks = await Promise.allSettled(list.map((rule) => lookFor(rule, set)));
     const failed = looks.find((one) => one.status === 'rejected');
     if (failed && !signal.aborted) {
       logger.warn('the series that the rules select could not be read', { error: errorText(failed.reason) });
     }
+    const isWhole = looks.every((one) => one.status === 'fulfilled' && one.value);
     hasLooked ||= !failed;
-    return looks.every((one) => one.status === 'fulfilled' && one.value);
+    if (isWhole || clock.monotonic() - set.readAt > patienceMs) shown = set;
+    return isWhole;
   };
   const run = async (): Promise<void> => {
     let pauseMs = retryMs;
@@ -106,10 +131,10 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
     }
   };
   void run();
-  const metricsOf = (list: readonly AdapterRule[] = []): readonly RuleMetric[] =>
-    list.flatMap((rule) => known.get(rule)?.shown ?? []);
+  const metricsOf = (list: 'rules' | 'externalRules'): readonly RuleMetric[] =>
+    shown?.[list].flatMap((rule) => shown?.known.get(rule)?.shown ?? []) ?? [];
   return {
-    metrics: () => ({ custom: metricsOf(rules?.rules), external: metricsOf(rules?.externalRules) }),
+    metrics: () => ({ custom: metricsOf('rules'), external: metricsOf('externalRules') }),
     notReady: () => {
       const isLate = firstLookAt !== undefined && clock.monotonic() - firstLookAt > patienceMs;
       return hasLooked || isLate ? undefined : 'the series of the rules are not known';
