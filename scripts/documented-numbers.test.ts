@@ -76,7 +76,12 @@ const claims: Claim[] = [
     factor: second,
   },
   {
-    says: [guide('autoscaling'), /rules are waited for at most (\d+) seconds/],
+    says: [guide('autoscaling'), /Rules are waited for at most (\d+) seconds/],
+    is: ['src/query/custom-metrics/rules/watch-rules.ts', /patienceMs = ([\d_]+)/],
+    factor: second,
+  },
+  {
+    says: [guide('autoscaling'), /is unknown once (\d+) seconds have passed/],
     is: ['src/query/custom-metrics/rules/watch-rules.ts', /patienceMs = ([\d_]+)/],
     factor: second,
   },

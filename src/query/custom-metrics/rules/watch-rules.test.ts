@@ -175,3 +175,22 @@ test('a rule that was edited and whose series cannot be read loses its metrics a
   expect(names()).toBe('jobs(namespaces)');
   await next('the end of the patience', () => names() === '', 3_000);
 });
+
+test('a first answer that lacks nodes is waited out for half a minute, as one that failed', async () => {
+  missingNodes = ['node-2'];
+  start();
+  await until('the first look', () => names() === 'jobs(namespaces)' && clock.pending > 0);
+  expect(watched.notReady()).toContain('rules');
+  missingNodes = [];
+  await next('a whole answer', () => watched.notReady() === undefined, 1_000);
+});
+
+test('a node that stays lost keeps the server from being ready for half a minute only', async () => {
+  missingNodes = ['node-2'];
+  start();
+  await until('the first look', () => asked === 1 && clock.pending > 0);
+  await clock.advance(29_000);
+  expect(watched.notReady()).toContain('rules');
+  await clock.advance(1_001);
+  expect([names(), watched.notReady()]).toEqual(['jobs(namespaces)', undefined]);
+});

@@ -34,7 +34,10 @@ export interface WatchedRules {
 const everyMs = 30_000;
 /** The first pause after a look that failed or lacks nodes; it doubles up to `everyMs`. Units: ms. */
 const retryMs = 1_000;
-/** A query that is refused for good keeps the server from being ready, and new rules from applying, for this long. Units: ms. */
+/**
+ * A query that is refused for good, or a node that stays lost, keeps the server from being ready, and new rules from
+ * applying, for this long. Units: ms.
+ */
 const patienceMs = 30_000;
 
 /** The rules as they were read, and what each has made of its series. */
@@ -117,7 +120,7 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
       logger.warn('the series that the rules select could not be read', { error: errorText(failed.reason) });
     }
     const isWhole = looks.every((one) => one.status === 'fulfilled' && one.value);
-    hasLooked ||= !failed;
+    hasLooked ||= isWhole;
     if (isWhole || clock.monotonic() - set.readAt > patienceMs) shown = set;
     return isWhole;
   };
