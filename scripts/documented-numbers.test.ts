@@ -91,6 +91,11 @@ const claims: Claim[] = [
     factor: second,
   },
   {
+    says: [guide('autoscaling'), /for at most (\d+) minutes after its start/],
+    is: ['src/query/custom-metrics/server.ts', /patienceMs = ([\d_]+)/],
+    factor: 60 * second,
+  },
+  {
     says: [guide('autoscaling'), /of at most (\d+) MiB, within `--agent-timeout`/],
     is: ['src/query/custom-metrics/fallback/second-adapter.ts', /maxBytes = ([\d *]+)/],
     factor: MiB,

@@ -1,4 +1,4 @@
-import { customMetricsApi, planMetricsApi, type ApiServiceObject, type QueryDeployment } from './metrics-apis.ts';
+import { customMetricsApi, planMetricsApi, type ApiServiceObject, type QueryServerObjects } from './metrics-apis.ts';
 
 const api = (
   version: string,
@@ -14,11 +14,14 @@ const api = (
 const ours = { name: 'svc-query', namespace: 'svc-system' };
 const adapter = { name: 'prometheus-adapter', namespace: 'monitoring' };
 const plan = (mode: 'auto' | 'force' | 'off', ...present: ApiServiceObject[]) =>
-  planMetricsApi(customMetricsApi, mode, 'svc-system', present, deployment('True'));
+  planMetricsApi(customMetricsApi, mode, 'svc-system', present, queryServer('True'));
 
-function deployment(available: string): QueryDeployment {
-  const conditions = [{ type: 'Available', status: available }];
-  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-query' }, status: { conditions } };
+function queryServer(available: string): QueryServerObjects {
+  const status = { conditions: [{ type: 'Available', status: available }] };
+  return {
+    deployment: { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-query' }, status },
+    reader: { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: { name: 'reader' } },
+  };
 }
 
 test('the mode off serves and registers nothing, and sets no condition', () => {
@@ -68,7 +71,7 @@ test.each<[string, ApiServiceObject[], boolean, string, string]>([
 });
 
 test.each(['auto', 'force'] as const)('the mode %s registers nothing before the query server answers', (mode) => {
-  for (const query of [undefined, deployment('False')])
+  for (const query of [{ ...queryServer('True'), deployment: undefined }, queryServer('False')])
     expect(planMetricsApi(customMetricsApi, mode, 'svc-system', [], query)).toMatchObject({
       serve: true,
       register: false,
@@ -76,18 +79,27 @@ test.each(['auto', 'force'] as const)('the mode %s registers nothing before the 
     });
 });
 
+test.each(['auto', 'force'] as const)('the mode %s registers nothing before callers can be known', (mode) => {
+  const query = { ...queryServer('True'), reader: undefined };
+  const foreign = mode === 'force' ? [api('v1beta1', adapter, 'True')] : [];
+  expect(planMetricsApi(customMetricsApi, mode, 'svc-system', foreign, query)).toMatchObject({
+    serve: true,
+    register: false,
+    condition: { status: 'False', reason: 'Unavailable', message: expect.stringContaining('svc-query-auth-reader') },
+  });
+});
+
 test('a foreign registration is not taken over by a query server that does not answer', () => {
   const foreign = [api('v1beta1', adapter, 'True')];
-  expect(planMetricsApi(customMetricsApi, 'force', 'svc-system', foreign, deployment('False'))).toMatchObject({
+  expect(planMetricsApi(customMetricsApi, 'force', 'svc-system', foreign, queryServer('False'))).toMatchObject({
     register: false,
   });
 });
 
 test('our registration stays while the query server is unavailable', () => {
   const present = [api('v1beta1', ours, 'False')];
-  expect(planMetricsApi(customMetricsApi, 'auto', 'svc-system', present, deployment('False'))).toMatchObject({
-    register: true,
-  });
+  for (const query of [queryServer('False'), { ...queryServer('True'), reader: undefined }])
+    expect(planMetricsApi(customMetricsApi, 'auto', 'svc-system', present, query)).toMatchObject({ register: true });
 });
 
 test('the mode force takes over a foreign registration', () => {

@@ -28,9 +28,22 @@ export interface QueryDeployment extends KubeObject {
   status?: ConditionedStatus;
 }
 
+/** What a first registration waits for. */
+export interface QueryServerObjects {
+  deployment: QueryDeployment | undefined;
+  /** The binding by which the query server may read the CAs of its callers. */
+  reader: KubeObject | undefined;
+}
+
 /** Whether the query server has enough ready replicas, by its Deployment's status. */
 export function isAvailable(deployment: QueryDeployment): boolean {
   return holds(deployment, 'Available');
+}
+
+/** What a first registration still waits for; undefined when it waits for nothing. */
+function awaitedOf({ deployment, reader }: QueryServerObjects): string | undefined {
+  if (!deployment || !isAvailable(deployment)) return `Deployment ${names.query} is available`;
+  return reader ? undefined : `RoleBinding kube-system/${names.authReader} exists`;
 }
 
 /** Whether a registration points to our query server. Labels are ignored, so that edits by others do not matter. */
@@ -79,7 +92,8 @@ export const externalMetricsApi: MetricsApi = {
  * When any version of the API belongs to another server, often prometheus-adapter or KEDA, `auto` leaves all versions
  * alone: autoscalers prefer the newest version and would switch away from that server.
  * A registration whose server does not answer blocks the deletion of every namespace of the cluster, so the first
- * registration waits for the query server. An existing registration stays while its server is unavailable: autoscalers
+ * registration waits for the query server, and for its right to read the CAs of its callers: its pods become ready
+ * without that right, because they serve more than this API. An existing registration stays while its server is unavailable: autoscalers
  * do not change the number of replicas in that time.
  */
 export function planMetricsApi(
@@ -87,7 +101,7 @@ export function planMetricsApi(
   mode: CustomMetricsMode,
   namespace: string,
   registrations: readonly ApiServiceObject[],
-  query: QueryDeployment | undefined,
+  query: QueryServerObjects,
 ): MetricsApiPlan {
   if (mode === 'off') return { serve: false, register: false, condition: undefined };
   const present = registrations.filter(({ metadata }) => api.apiServices.includes(metadata.name ?? ''));
@@ -103,8 +117,9 @@ export function planMetricsApi(
     return { serve: true, register: false, condition: unavailable('ForeignAPIService', message) };
   }
   const registered = present.some((one) => isOurs(namespace, one));
-  if (!registered && !(query && isAvailable(query))) {
-    const message = `the API is registered once Deployment ${names.query} is available`;
+  const awaited = awaitedOf(query);
+  if (!registered && awaited !== undefined) {
+    const message = `the API is registered once ${awaited}`;
     return { serve: true, register: false, condition: unavailable('Unavailable', message) };
   }
   if (foreign) {

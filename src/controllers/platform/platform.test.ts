@@ -295,6 +295,7 @@ interface Condition {
   type: string;
   status: string;
   reason: string;
+  message: string;
   observedGeneration: number;
 }
 const conditionOf = (policy: string, type: string): Condition | undefined =>
@@ -414,6 +415,25 @@ describe('custom metrics', () => {
     queryAnswers(false);
     await harness.idle();
     expect(stored('v1beta1')).toBeDefined();
+  });
+
+  test('are not registered while the query server may not read the CAs of its callers, even if its pods are ready', async () => {
+    await begin([[clusterTrafficPolicies, policyObject('default', {})]], { customMetrics: 'auto' });
+    const { storage } = harness.server;
+    const apply = storage.apply.bind(storage);
+    storage.apply = (resource, wanted, meta) => {
+      if (wanted.metadata.name !== names.authReader) return apply(resource, wanted, meta);
+      throw new StatusError(403, 'Forbidden', 'kube-system is managed');
+    };
+    storage.remove(resourceRef(renderedKinds.RoleBinding), 'kube-system', names.authReader);
+    queryAnswers(true);
+    await harness.passUntil(
+      () => conditionOf('default', 'CustomMetricsAvailable')?.message.includes(names.authReader),
+      'the condition',
+    );
+    expect(stored('v1beta2')).toBeUndefined();
+    storage.apply = apply;
+    await harness.passUntil(() => stored('v1beta2'), 'the registration');
   });
 
   test("are left to another server until that server's registration is removed, and a condition says so", async () => {

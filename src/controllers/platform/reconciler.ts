@@ -59,6 +59,7 @@ import {
   planMetricsApi,
   type ApiServiceObject,
   type QueryDeployment,
+  type QueryServerObjects,
 } from './metrics-apis.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
@@ -128,7 +129,11 @@ export function setupPlatform(
   const apiServices = env.cache.informer<ApiServiceObject>({ resource: renderedKinds.APIService });
   const children = childKinds.map((resource) => env.cache.informer(childSource(resource, namespace)));
   const deployments = children[childKinds.indexOf(renderedKinds.Deployment)]!;
-  const queryServer = (): QueryDeployment | undefined => deployments.get({ namespace, name: names.query });
+  const roleBindings = children[childKinds.indexOf(renderedKinds.RoleBinding)]!;
+  const queryServer = (): QueryServerObjects => ({
+    deployment: deployments.get({ namespace, name: names.query }),
+    reader: roleBindings.get({ namespace: 'kube-system', name: names.authReader }),
+  });
   const set = applySetOf(env, controllerName, children);
   const secretSet = applySetOf(env, controllerName, [secrets as Informer]);
   const monitorChildren = monitorSources(namespace, managedSelector).map((source) => env.cache.informer(source));

@@ -1,12 +1,14 @@
 import { Agent, request } from 'node:https';
 import { trafficMonitors } from '../../api/v1alpha1/index.ts';
+import { Registry } from 'prom-client';
 import { systemClock } from '../../base/clock.ts';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import { coreResources } from '../../kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
-import { SharedCache } from '../../runtime/index.ts';
+import { Health, SharedCache } from '../../runtime/index.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
 import { until } from '../../testing/until.ts';
 import { querySettingTable, startQueryServer } from '../index.ts';
@@ -26,6 +28,7 @@ let cluster: AgentCluster;
 let kube: FakeApiServer;
 let query: QueryServer;
 let server: CustomMetricsServer;
+let options: Parameters<typeof startCustomMetrics>[0];
 let frontProxyCa: KeyPairPem;
 let proxy: KeyPairPem;
 /** Answers from before the cache was started. */
@@ -95,7 +98,7 @@ beforeAll(async () => {
   const directory = { agents: () => cluster.expected, synced: true };
   const reviews = { reviewToken: async () => undefined, mayAccessPath: async () => true };
   query = await startQueryServer({ ...common, directory, reviews });
-  server = await startCustomMetrics({
+  options = {
     ...common,
     client,
     cache,
@@ -104,7 +107,8 @@ beforeAll(async () => {
     instant: (text, timeMs, options) => query.runner.instant(text, timeMs, options),
     registry: query.registry,
     readiness: query.readiness,
-  });
+  };
+  server = await startCustomMetrics(options);
   early = { readyz: await readyz(), value: await get(`${api}/pods/*/busy`) };
   cache.start(stop.signal);
   await until('readiness', async () => (await get('/readyz')).status === 200);
@@ -130,11 +134,12 @@ function get(
   certificate: KeyPairPem | undefined = proxy,
   user = 'hpa',
   agent: Agent | false = false,
+  port = server.port,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = {
       host: '127.0.0.1',
-      port: server.port,
+      port,
       path,
       ca: cluster.ca.cert,
       servername: 'svc-query.svc-system.svc',
@@ -237,6 +242,23 @@ test('until the CAs of the API server are known, the pod is not ready and an unk
   expect(early.readyz.status).toBe(503);
   expect(await early.readyz.text()).toContain('the authentication configuration of the API server is not known');
   expect((await readyz()).status).toBe(200);
+});
+
+test('autoscalers that can never be served keep the pod from being ready for two minutes only, which is logged once', async () => {
+  const [clock, readiness, log] = [new FakeClock(), new Health(), [] as string[]];
+  const logger = createLogger({ write: (line) => void log.push(line) });
+  const cache = new SharedCache({ client: options.client, clock, logger });
+  const alone = await startCustomMetrics({ ...options, clock, logger, cache, readiness, registry: new Registry() });
+  await clock.advance(119_999);
+  expect(await readiness.run()).toMatchObject({
+    ok: false,
+    checks: [{ reason: expect.stringContaining('not known') }],
+  });
+  await clock.advance(1);
+  for (let i = 0; i < 2; i++) expect(await readiness.run()).toMatchObject({ ok: true });
+  expect(log.filter((line) => line.includes('not known'))).toHaveLength(1);
+  expect((await get('/readyz', proxy, 'hpa', false, alone.port)).status).toBe(503);
+  await alone.close();
 });
 
 test('while a node is missing, its pods are omitted, sums are refused, and the refusals are counted', async () => {

@@ -33,6 +33,8 @@ import { ValueCache, type ValueCacheOptions } from './values/value-cache.ts';
 const graceMs = 5_000;
 /** How long a value is reused: autoscalers ask every 15 s, all those of a namespace at nearly the same time. */
 const freshMs = 2_000;
+/** After a start, the pod waits this long for what only autoscalers need. Units: ms. */
+const patienceMs = 120_000;
 
 export interface CustomMetricsOptions {
   readonly settings: {
@@ -116,10 +118,7 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
     if (!directory.synced) return 'the list of agents is not complete';
     return providers.map((provider) => provider.notReady?.()).find((reason) => reason !== undefined);
   };
-  options.readiness.add('custom-metrics', () => {
-    const reason = notReady();
-    if (reason !== undefined) throw new Error(reason);
-  });
+  options.readiness.add('custom-metrics', patientCheck(notReady, options));
   const handler = createCustomMetricsHandler({
     access: new Access({ reviews, cas, clock, logger }),
     service,
@@ -159,6 +158,25 @@ export async function startCustomMetrics(options: CustomMetricsOptions): Promise
       second?.client.close();
       await discovering;
     },
+  };
+}
+
+/**
+ * The pod's readiness check. It passes once the patience after the start has ended, because the pod also serves queries,
+ * the page and streams; autoscalers get 503 for as long as there is a reason.
+ */
+function patientCheck(
+  notReady: () => string | undefined,
+  { clock, logger }: Pick<CustomMetricsOptions, 'clock' | 'logger'>,
+): () => void {
+  const startedAt = clock.monotonic();
+  let told = false;
+  return () => {
+    const reason = notReady();
+    if (reason === undefined) return;
+    if (clock.monotonic() - startedAt < patienceMs) throw new Error(reason);
+    if (!told) logger.error('custom metrics: not ready, the pod serves everything else', { reason });
+    told = true;
   };
 }
 
