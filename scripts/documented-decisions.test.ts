@@ -20,7 +20,7 @@ const freeBytes: Claim['is'] = ['src/base/memory-pool.ts', /freeBytes = (\d+) \*
 const tailLimits = 'src/agent/spans/tail-sampler.ts';
 const unshownLimits = 'src/agent/spans/unshown-spans.ts';
 const guess = 'src/query/fanout/dearness.ts';
-const reviewLimit = 'src/net/review-limit.ts';
+const reviewLimit = 'src/net/auth/review-limit.ts';
 const appJwt = 'src/minter/sign/app-jwt.ts';
 
 const claims: Claim[] = [

@@ -232,7 +232,7 @@ const claims: Claim[] = [
   },
   {
     says: [reference('streams'), /Decisions are kept for (\d+) s/],
-    is: ['src/net/token-auth.ts', /cacheMs = ([\d_]+)/],
+    is: ['src/net/auth/token-auth.ts', /cacheMs = ([\d_]+)/],
     factor: second,
   },
   {

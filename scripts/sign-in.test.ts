@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { bearerToken } from '../src/net/token-auth.ts';
+import { bearerToken } from '../src/net/auth/token-auth.ts';
 import { names, ports } from '../src/render/names.ts';
 
 /** Tests that the proxy of docs/guides/sign-in.md uses the names and ports of the objects that we render. */

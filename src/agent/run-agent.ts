@@ -6,7 +6,7 @@ import { LinkedAbort } from '../base/linked-abort.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiReviews, createKubeClient, type RestClient } from '../kube/index.ts';
 import { probeLimits } from '../net/http/index.ts';
-import { type ReviewClient, TokenAuth } from '../net/token-auth.ts';
+import { type ReviewClient, TokenAuth } from '../net/auth/token-auth.ts';
 import type { InstrumentProbe } from './capture/instrument-probe.ts';
 import { startConfig } from './capture/start-config.ts';
 import type { NodeCertificate } from './certificate/node-certificate.ts';

@@ -7,7 +7,7 @@ import type { Logger } from '../base/logger.ts';
 import { ApiReviews, createKubeClient } from '../kube/index.ts';
 import { httpServerMetrics } from '../net/http/index.ts';
 import { closeServer, listen } from '../net/listen.ts';
-import { TokenAuth } from '../net/token-auth.ts';
+import { TokenAuth } from '../net/auth/token-auth.ts';
 import type { Converters } from '../net/webhook/conversion.ts';
 import { openTracing, RuntimeMetrics } from '../runtime/index.ts';
 import { createOperatorServer } from './operator-server.ts';

@@ -1,7 +1,7 @@
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { closeServer, listen } from '../net/listen.ts';
-import { TokenAuth } from '../net/token-auth.ts';
+import { TokenAuth } from '../net/auth/token-auth.ts';
 import { Health } from '../runtime/index.ts';
 import { createOperatorServer } from './operator-server.ts';
 

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { createHttpServer, probeLimits, type DoorOptions } from '../net/http/index.ts';
-import { refuseScrape } from '../net/scrape-right.ts';
-import type { TokenAuth } from '../net/token-auth.ts';
+import { refuseScrape } from '../net/auth/scrape-right.ts';
+import type { TokenAuth } from '../net/auth/token-auth.ts';
 import { probeHandler, type ProbeParts } from '../runtime/index.ts';
 
 /**

@@ -24,7 +24,7 @@ export interface ReviewOptions {
 }
 
 /**
- * TokenReview and SubjectAccessReview calls. Implements the interface that `src/net/token-auth.ts` expects.
+ * TokenReview and SubjectAccessReview calls. Implements the interface that `src/net/auth/token-auth.ts` expects.
  * A review names the accepted audiences: the program's own, and the API server's, for which tokens are issued by
  * default. Tokens for other audiences are not valid here.
  */

@@ -5,7 +5,7 @@ import { readBuildInfo } from '../base/build-info.ts';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { ApiReviews, coreResources, createKubeClient } from '../kube/index.ts';
-import type { NamespaceAccessOptions } from '../net/namespace-access.ts';
+import type { NamespaceAccessOptions } from '../net/auth/namespace-access.ts';
 import { watchTlsDirectory } from '../net/tls-material.ts';
 import { SharedCache } from '../runtime/index.ts';
 import { watchAddresses } from './addresses/watch-addresses.ts';

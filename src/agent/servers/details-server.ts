@@ -6,7 +6,7 @@ import { requestTarget } from '../../base/request-target.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 import { Pace, type Pacing, turns } from '../../base/turns/turns.ts';
-import { callerIn } from '../../net/caller.ts';
+import { callerIn } from '../../net/auth/caller.ts';
 import { goneSignal } from '../../net/http/index.ts';
 import { parse, QueryError, selectorsOf } from '../../promql/index.ts';
 import { compileSets, type Labels, labelValue } from '../../tsdb/index.ts';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Counter, Gauge } from 'prom-client';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { callerIn } from '../../net/caller.ts';
+import { callerIn } from '../../net/auth/caller.ts';
 import { goneSignal, writePart } from '../../net/http/index.ts';
 import { indexContentType, indexPath, partialContentType, partialPath } from '../../promql/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';

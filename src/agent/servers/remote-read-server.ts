@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { callerIn } from '../../net/caller.ts';
+import { callerIn } from '../../net/auth/caller.ts';
 import { goneSignal, sendPart } from '../../net/http/index.ts';
 import { type RemoteReadHandler, remoteReadPath } from '../../tsdb/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';

@@ -7,8 +7,8 @@ import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { createHttpServer, type DoorOptions, goneSignal, type HttpHandler, sendPart } from '../../net/http/index.ts';
-import { refuseScrape } from '../../net/scrape-right.ts';
-import type { TokenAuth } from '../../net/token-auth.ts';
+import { refuseScrape } from '../../net/auth/scrape-right.ts';
+import type { TokenAuth } from '../../net/auth/token-auth.ts';
 import {
   chooseEncoding,
   chooseFormat,

@@ -1,6 +1,6 @@
 import type { ObjectKind } from '../../api/page/types.ts';
 import type { Clock } from '../../base/clock.ts';
-import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/namespace-access.ts';
+import { NamespaceAccess, type NamespaceAccessOptions } from '../../net/auth/namespace-access.ts';
 import type { ApiReviews, UserInfo } from '../../kube/reviews.ts';
 import type { WatchedKind } from './watch-objects.ts';
 

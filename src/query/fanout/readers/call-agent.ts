@@ -1,5 +1,5 @@
 import type { TurnTaking } from '../../../base/turns/turns.ts';
-import { callerHeaders } from '../../../net/caller.ts';
+import { callerHeaders } from '../../../net/auth/caller.ts';
 import type { TlsClient, TlsRequest, TlsStreamResponse } from '../../../net/tls-client.ts';
 import type { AgentNames, ExpectedAgent } from '../../agents/directory.ts';
 import { asAgentFailure } from '../failure.ts';

@@ -1,7 +1,7 @@
-import { sha256Hex } from '../base/canonical-json.ts';
-import type { Clock } from '../base/clock.ts';
-import { RateLimiter } from '../base/rate-limit.ts';
-import { networkOf } from './http/peer-address.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import type { Clock } from '../../base/clock.ts';
+import { RateLimiter } from '../../base/rate-limit.ts';
+import { networkOf } from '../http/peer-address.ts';
 
 /** Reviews per minute of tokens that are seen for the first time: from one address, from one network, and in total. */
 const perAddress = 120;

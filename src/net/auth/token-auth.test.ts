@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { createLogger } from '../base/logger.ts';
-import { FakeClock } from '../testing/fake-clock.ts';
+import { createLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { bearerToken, TokenAuth, type ReviewClient } from './token-auth.ts';
 
 const request = (authorization?: string, remoteAddress = '10.1.2.3'): IncomingMessage =>

@@ -1,8 +1,8 @@
-import type { Clock } from '../base/clock.ts';
-import { canonicalJson } from '../base/canonical-json.ts';
-import { RecentAnswers } from '../base/recent-answers.ts';
-import { within } from '../base/time-limit.ts';
-import type { ApiReviews, UserInfo } from '../kube/reviews.ts';
+import type { Clock } from '../../base/clock.ts';
+import { canonicalJson } from '../../base/canonical-json.ts';
+import { RecentAnswers } from '../../base/recent-answers.ts';
+import { within } from '../../base/time-limit.ts';
+import type { ApiReviews, UserInfo } from '../../kube/reviews.ts';
 
 export interface NamespaceAccessOptions {
   /** The review that decides whether a user may read the pods of a namespace, or of all (`undefined`). */

@@ -1,4 +1,4 @@
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { NamespaceAccess } from './namespace-access.ts';
 
 test('after one review fails, no review follows the 16 that run at the same time', async () => {

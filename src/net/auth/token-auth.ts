@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import type { Clock } from '../base/clock.ts';
-import { sha256Hex } from '../base/canonical-json.ts';
-import { errorText } from '../base/errors.ts';
-import type { ApiReviews, UserInfo } from '../kube/reviews.ts';
-import type { Logger } from '../base/logger.ts';
-import { RateLimiter } from '../base/rate-limit.ts';
-import { RecentAnswers } from '../base/recent-answers.ts';
-import { within } from '../base/time-limit.ts';
-import { isLoopback, peerAddress } from './http/index.ts';
+import type { Clock } from '../../base/clock.ts';
+import { sha256Hex } from '../../base/canonical-json.ts';
+import { errorText } from '../../base/errors.ts';
+import type { ApiReviews, UserInfo } from '../../kube/reviews.ts';
+import type { Logger } from '../../base/logger.ts';
+import { RateLimiter } from '../../base/rate-limit.ts';
+import { RecentAnswers } from '../../base/recent-answers.ts';
+import { within } from '../../base/time-limit.ts';
+import { isLoopback, peerAddress } from '../http/index.ts';
 import { ReviewLimit } from './review-limit.ts';
 
 /** The two reviews of the Kubernetes API that decide about a bearer token. */

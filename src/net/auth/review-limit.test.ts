@@ -1,4 +1,4 @@
-import { FakeClock } from '../testing/fake-clock.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
 import { ReviewLimit } from './review-limit.ts';
 
 /** How many of 1,000 new tokens are reviewed at once, of which each comes from another address. */
