@@ -11,8 +11,10 @@ const moment = (seconds: number): { wall: number; mono: number } => ({
   mono: seconds * 1_000,
 });
 
-function setUp(limits: { maxSeriesPerNode: number; maxSeriesPerNamespace: number }) {
-  const policy = { ...defaultPolicy('n1'), limits: { ...defaultPolicy('n1').limits, ...limits } };
+function setUp(limits: { maxSeriesPerNode: number; maxSeriesPerNamespace: number }, drop: readonly string[] = []) {
+  const base = defaultPolicy('n1');
+  const dropLabels = new Set([...base.dropLabels, ...drop]);
+  const policy = { ...base, dropLabels, limits: { ...base.limits, ...limits } };
   return { mapper: new SeriesMapper(policy, known), policy };
 }
 
@@ -61,6 +63,34 @@ test('histograms of equal labels are limited by their buckets, in their own seri
   expect(mapper.limits.nodeSeries).toBeGreaterThan(70);
   mapper.expire(moment(400), sink);
   expect([mapper.table.size, mapper.limits.nodeSeries]).toEqual([0, 0]);
+});
+
+test('overflow series of the node that two namespaces share stay within the limit of the one that they count for', () => {
+  const { mapper, policy } = setUp({ maxSeriesPerNode: 60, maxSeriesPerNamespace: 100 });
+  for (let i = 0; i < 2; i++) mapper.add(histogram(1, i, 30), moment(1), sink);
+  for (let i = 2; i < 100; i++) mapper.add(histogram(1, i, 30, i, 'pay.db-0.'), moment(1), sink);
+  const isWithin = (): void => {
+    expect(mapper.limits.nodeSeries).toBe(33);
+    expect(mapper.table.size - mapper.limits.nodeSeries).toBeGreaterThan(400);
+    expect(mapper.table.size - mapper.limits.nodeSeries).toBeLessThanOrEqual(500);
+  };
+  isWithin();
+  mapper.setPolicy(policy, moment(2), sink);
+  isWithin();
+});
+
+test('series that two namespaces share, as their labels lack it, stay within the limit of the one that they count for', () => {
+  const limits = { maxSeriesPerNode: 10_000, maxSeriesPerNamespace: 200 };
+  const { mapper, policy } = setUp(limits, ['k8s_namespace_name', 'k8s_pod_name']);
+  mapper.add(histogram(1, 0, 30), moment(1), sink);
+  for (let i = 1; i < 100; i++) mapper.add(histogram(1, i, 30, i, 'pay.db-0.'), moment(1), sink);
+  const isWithin = (): void => {
+    expect(mapper.limits.nodeSeries).toBeGreaterThan(160);
+    expect(mapper.limits.nodeSeries).toBeLessThanOrEqual(200);
+  };
+  isWithin();
+  mapper.setPolicy(policy, moment(2), sink);
+  isWithin();
 });
 
 test('a stream whose series all exist is bound to them on a node that is full', () => {

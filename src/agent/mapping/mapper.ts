@@ -375,7 +375,7 @@ export class SeriesMapper {
     for (const group of left) {
       // `limits.reset` has cleared the counts, and only groups to which a stream was bound again are counted again. The
       // series of other groups must not be subtracted.
-      if (!charged.has(group)) group.charge = { add: () => {} };
+      if (!charged.has(group)) group.charge = { add: () => {}, exceeded: () => null };
       for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
     }
   }
@@ -449,7 +449,10 @@ export class SeriesMapper {
     const missing = group ? this.table.missing(group, layout) : size;
     const count = missing + (isNew && group ? group.series.length : 0);
     const charged: Charged = { namespaces, monitors, isFlow: isFlow(stream.otlpName) };
-    const scope = count > 0 ? this.limits.exceeded(charged, count, this.#ownSeries()) : null;
+    const own = this.#ownSeries();
+    let scope = count > 0 ? this.limits.exceeded(charged, count, own) : null;
+    // New series count for the sender that made the group, which may be another than this stream's.
+    if (count > 0 && group && !isNew) scope ??= group.charge.exceeded(count, own);
     if (scope) {
       this.#noteLimit(stream, scope, size);
       group = this.#overflowGroup(stream, { base, namespaces, scope, size }, renewed);
@@ -517,7 +520,10 @@ export class SeriesMapper {
         charged.add(known);
       }
       const missing = this.table.missing(known, layoutOf(stream.shape));
-      return missing === 0 || this.limits.mayOverflow(namespaces, missing) ? known : null;
+      if (missing === 0) return known;
+      // They count for the namespace that made the group. Overflow series of the node serve all namespaces.
+      const isFull = known.charge.exceeded(missing, this.#ownSeries()) !== null;
+      return !isFull && this.limits.mayOverflow(namespaces, missing) ? known : null;
     }
     if (!this.limits.mayOverflow(namespaces, size)) return null;
     const made = this.table.addGroup(stream.family, labels, this.limits.overflowCharge(namespaces));

@@ -107,8 +107,10 @@ export class SeriesLimits {
   }
 
   /** Returns a charge that counts the series of one label set for the namespaces of its senders. */
-  charge({ namespaces, monitors, isFlow }: Charged): Charge {
+  charge(charged: Charged): Charge {
+    const { namespaces, monitors, isFlow } = charged;
     return {
+      exceeded: (series, own) => this.exceeded(charged, series, own),
       add: (series) => {
         this.#node += series;
         for (const namespace of namespaces) {
@@ -133,8 +135,10 @@ export class SeriesLimits {
   }
 
   /** Returns a charge for overflow series, which count only against the limits of `mayOverflow`. */
-  overflowCharge([namespace = '']: readonly string[]): Charge {
+  overflowCharge(namespaces: readonly string[]): Charge {
+    const [namespace = ''] = namespaces;
     return {
+      exceeded: (series) => (this.mayOverflow(namespaces, series) ? null : 'node'),
       add: (series) => {
         this.#overflow += series;
         changeCount(this.#overflows, namespace, series);
