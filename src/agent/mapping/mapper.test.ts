@@ -285,7 +285,7 @@ test('gauges of merged streams are added up, and a stream that ends takes its va
   expect(send(302, level(302, 7, 'b'))).toEqual(['g{} 9 @302']);
 });
 
-test('a value of a gauge that is no number counts for nothing in a sum, and a gauge of its own shows it', () => {
+test('a value of a gauge that is no number, or beyond all measure, counts for nothing in a sum, and a gauge of its own shows it', () => {
   const { send } = setUp();
   const level = (at_: number, values: Record<string, number>): MetricsRequest => ({
     resources: Object.entries(values).flatMap(([id, value]) => {
@@ -301,6 +301,9 @@ test('a value of a gauge that is no number counts for nothing in a sum, and a ga
   expect(send(5, level(5, { a: 4 }))).toEqual(['g{} 6 @5']);
   expect(send(6, level(6, { a: -Infinity, b: 3 }))).toEqual(['g{} 3 @6']);
   expect(send(7, level(7, { a: 1 }))).toEqual(['g{} 4 @7']);
+  expect(send(8, level(8, { a: 1e300 }))).toEqual(['g{} 3 @8']);
+  expect(send(9, level(9, { a: 1.7e308, b: 1.7e308 }))).toEqual(['g{} 0 @9']);
+  expect(send(10, level(10, { a: 5, b: 3 }))).toEqual(['g{} 8 @10']);
 });
 
 test('deltas are summed up', () => {

@@ -1,3 +1,4 @@
+import { isAddable } from '../otlp/admit.ts';
 import type { PointBase } from '../otlp/model.ts';
 import { componentKey, type Expanded, layoutOf, type Mode } from './components.ts';
 import type { Series } from './series-table.ts';
@@ -20,9 +21,12 @@ export function keptUp(series: Series | undefined, value: number, before: number
   return value < before && !isSum(series) ? before : value;
 }
 
-/** What a value of a level adds to a sum. NaN and infinities add nothing: the sum would never be a number again. */
+/**
+ * What a value of a level adds to a sum. NaN, infinities and values that no measurement has add nothing: the sum would
+ * never be a number again, or what is small beside such a value would be lost from it for good.
+ */
 export function addend(value: number): number {
-  return Number.isFinite(value) ? value : 0;
+  return isAddable(value) ? value : 0;
 }
 
 function isSum(series: Series | undefined): boolean {

@@ -30,6 +30,10 @@ const histograms = (point: HistogramPoint): MetricData => ({
   temporality: 'cumulative',
   points: [point],
 });
+const summaries = (sum: number): MetricData => ({
+  kind: 'summary',
+  points: [{ ...times, count: 1, sum, quantiles: [{ quantile: 0.5, value: NaN }] }],
+});
 
 test('a valid request is taken unchanged', () => {
   const good = request(gauge(number(1), number(NaN)));
@@ -55,6 +59,9 @@ test.each([
   ],
   ['a bound that is NaN', histograms(histogram({ bounds: [NaN] })), 'm: explicit_bounds are not finite'],
   ['an infinite sum', histograms(histogram({ sum: Infinity })), 'm: sum is not a finite number'],
+  ['a sum so large that some of them are infinite', sum(false, number(-1.7e308)), 'm: a sum that is beyond 1e+100'],
+  ['such a sum of a histogram', histograms(histogram({ sum: 1.7e308 })), 'm: sum is beyond 1e+100'],
+  ['an infinite sum of a summary', summaries(-Infinity), 'm: sum is not a finite number'],
 ])('a point with %s is left out, with the reason', (_what, data, reason) => {
   const admitted = admitMetrics(request(data), now);
   expect(admitted.rejected).toBe(1);

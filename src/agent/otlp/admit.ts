@@ -3,6 +3,9 @@ import type { Metric, MetricData, MetricsRequest, NumberPoint, PointBase } from 
 /** Limits on a point's time against the agent's clock. Units: ms. */
 export const timeBounds = { pastMs: 3_600_000, futureMs: 300_000 } as const;
 
+/** Far beyond all that is measured, and so small that no number of values has an infinite sum. */
+const largestAddend = 1e100;
+
 export interface Admitted {
   readonly request: MetricsRequest;
   /** The number of points left out, and the reason for the first. */
@@ -12,8 +15,8 @@ export interface Admitted {
 
 /**
  * Leaves out the points that are well-formed but meaningless: a time far from the clock, counts that do not fit their
- * bounds, a counter that is not a number. The rest of the request is taken, as OTLP's partial success allows. A point
- * without a time gets `nowMs`.
+ * bounds, a sum that is not a number or too large to be added to others. The rest of the request is taken, as OTLP's
+ * partial success allows. A point without a time gets `nowMs`.
  */
 export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
   if (isClean(request, nowMs)) return { request, rejected: 0, reason: '' };
@@ -64,8 +67,7 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
   switch (data.kind) {
     case 'sum': {
       const { value } = point as NumberPoint;
-      if (!Number.isFinite(value)) return 'a sum that is not a finite number';
-      return data.monotonic && value < 0 ? 'a monotonic sum below zero' : null;
+      return sumFault(value, 'a sum that') ?? (data.monotonic && value < 0 ? 'a monotonic sum below zero' : null);
     }
     case 'histogram': {
       const { bounds, bucketCounts, sum } = point as (typeof data.points)[number];
@@ -74,17 +76,29 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
       }
       if (bucketCounts.length === 0 && bounds.length !== 0) return 'explicit_bounds without bucket_counts';
       if (bounds !== lastGoodBounds && !areGoodBounds(bounds)) return 'explicit_bounds are not finite and ascending';
-      return sum === null || Number.isFinite(sum) ? null : 'sum is not a finite number';
+      return sumFault(sum);
     }
     case 'exponential': {
       const { scale, sum, positive, negative } = point as (typeof data.points)[number];
       if (scale < -10 || scale > 20) return `scale ${scale} is outside -10 to 20`;
       if (positive.counts.some((c) => c < 0) || negative.counts.some((c) => c < 0)) return 'a negative bucket count';
-      return sum === null || Number.isFinite(sum) ? null : 'sum is not a finite number';
+      return sumFault(sum);
     }
+    case 'summary':
+      return sumFault((point as (typeof data.points)[number]).sum);
     default:
       return null;
   }
+}
+
+function sumFault(sum: number | null, subject = 'sum'): string | null {
+  if (sum === null || isAddable(sum)) return null;
+  return `${subject} ${Number.isFinite(sum) ? `is beyond ${largestAddend}` : 'is not a finite number'}`;
+}
+
+/** Whether a value may be added to others. With one that may not, their sum might never be a finite number again. Pure. */
+export function isAddable(value: number): boolean {
+  return Math.abs(value) <= largestAddend;
 }
 
 /** The points of one histogram share their list of bounds, so the last valid list is not checked again. */
