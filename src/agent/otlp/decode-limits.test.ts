@@ -1,7 +1,7 @@
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { decodeMetricsJson } from './json/metrics.ts';
 import { decodeTracesJson } from './json/traces.ts';
-import type { Attribute } from './model.ts';
+import type { Attribute, HistogramPoint } from './model.ts';
 import { AttributeCache } from './protobuf/attribute-cache.ts';
 import { decodeMetricsRequest, decodeTracesRequest } from './protobuf/decode.ts';
 
@@ -108,8 +108,6 @@ function pointsOf(data: number, point: Uint8Array, count = 1): Uint8Array {
 }
 
 const fieldOf = { gauge: 5, histogram: 9, exponential: 10, summary: 11 } as const;
-const numbers = (field: number, count: number): Uint8Array =>
-  new WireWriter().bytes(field, new Uint8Array(8 * count)).finish();
 const nested = (times: number, inner: Uint8Array): Uint8Array =>
   new WireWriter()
     .message(7, (kv) =>
@@ -147,16 +145,6 @@ test.each<[string, Uint8Array, string]>([
     'data_points[0].attributes: more than 1024 attributes',
   ],
   [
-    'bucket counts in pieces',
-    pointsOf(fieldOf.histogram, Buffer.concat([numbers(6, 4_096), emptyFields(6, 2_000)])),
-    'more than 1000000 values',
-  ],
-  [
-    'bounds in pieces',
-    pointsOf(fieldOf.histogram, Buffer.concat([numbers(7, 4_096), emptyFields(7, 2_000)])),
-    'more than 1000000 values',
-  ],
-  [
     'bucket counts of a byte',
     pointsOf(
       fieldOf.exponential,
@@ -167,6 +155,54 @@ test.each<[string, Uint8Array, string]>([
   ],
 ])('a small body that would become many objects is refused: %s', (_what, body, message) => {
   expect(() => decodeMetricsRequest(body)).toThrow(message);
+});
+
+/** The doubles `from` and up as a repeated field, packed or each in a field of its own. */
+const doubles = (field: number, from: number, count: number, packed: boolean): Uint8Array => {
+  const writer = new WireWriter();
+  const values = Array.from({ length: count }, (_, i) => from + i);
+  if (packed) writer.bytes(field, new Uint8Array(Float64Array.from(values).buffer));
+  else for (const value of values) writer.double(field, value);
+  return writer.finish();
+};
+const histogramsIn = (body: Uint8Array): readonly HistogramPoint[] =>
+  decodeMetricsRequest(body).resources[0]!.scopes[0]!.metrics[0]!.data!.points as readonly HistogramPoint[];
+
+test('histograms that are not packed are read as if they were', () => {
+  const point = (packed: boolean): Uint8Array =>
+    Buffer.concat([doubles(6, 0, 160, packed), doubles(7, 1, 159, packed)]);
+  const points = histogramsIn(pointsOf(fieldOf.histogram, point(false), 400));
+  expect(points).toHaveLength(400);
+  expect(points).toEqual(histogramsIn(pointsOf(fieldOf.histogram, point(true), 400)));
+  expect([points[0]!.bucketCounts.length, points[0]!.bounds.length]).toEqual([160, 159]);
+});
+
+test('bounds and bucket counts in pieces are joined, and other points keep their own', () => {
+  const whole = Buffer.concat([doubles(6, 0, 3, true), doubles(7, 1, 3, true)]);
+  const rest = [emptyFields(6, 2_000), emptyFields(7, 2_000), doubles(6, 3, 2, false), doubles(7, 4, 2, true)];
+  const joined = Buffer.concat([whole, ...rest, doubles(7, 6, 1, false)]);
+  for (const order of [
+    [whole, joined, whole],
+    [joined, whole, joined],
+  ]) {
+    const body = Buffer.concat(order.map((point) => pointsOf(fieldOf.histogram, point)));
+    const { resources } = decodeMetricsRequest(body);
+    const bounds = resources.map(({ scopes }) => (scopes[0]!.metrics[0]!.data!.points[0] as HistogramPoint).bounds);
+    expect(bounds).toEqual(order.map((point) => (point === whole ? [1, 2, 3] : [1, 2, 3, 4, 5, 6])));
+  }
+  expect(histogramsIn(pointsOf(fieldOf.histogram, joined))[0]!.bucketCounts).toHaveLength(5);
+});
+
+test.each([
+  ['bucket_counts', 6],
+  ['explicit_bounds', 7],
+])('a histogram has at most 4096 values of %s, in whatever pieces', (name, field) => {
+  const most = Buffer.concat([doubles(field, 0, 2_096, true), doubles(field, 2_096, 2_000, false)]);
+  expect(histogramsIn(pointsOf(fieldOf.histogram, most, 2))).toHaveLength(2);
+  for (const packed of [false, true]) {
+    const body = pointsOf(fieldOf.histogram, Buffer.concat([most, doubles(field, 5_000, 1, packed)]));
+    expect(() => decodeMetricsRequest(body)).toThrow(`data_points[0].${name}: more than 4096 values`);
+  }
 });
 
 const jsonOf = (data: object): Uint8Array =>

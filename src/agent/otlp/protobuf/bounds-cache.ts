@@ -23,4 +23,9 @@ export class BoundsCache {
     if (n <= longestKept) this.#byLength[n] = fresh;
     return fresh;
   }
+
+  /** The list that the point being read has so far, to append to: a copy while others may have the same list. */
+  own(list: readonly number[]): number[] {
+    return list.length === 0 || this.#byLength[list.length] === list ? [...list] : (list as number[]);
+  }
 }

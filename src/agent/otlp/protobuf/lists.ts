@@ -6,11 +6,14 @@ import { fixed64Number, packedLength, repeatedScalar } from './fields.ts';
 /** The wire type of fixed64 and double. */
 const fixed64Wire = 1;
 
-/** Appends bucket counts to those read before in the same point; only unusual senders split them. */
+/**
+ * Appends bucket counts to those read before in the same point. Only unusual senders split them, down to a field for
+ * each count, so that nothing is copied.
+ */
 export function readCounts(cursor: Cursor, wireType: number, message: WireReader, before: number[]): number[] {
   const n = before.length > 0 ? -1 : packedLength(cursor, 'bucket_counts', wireType, message);
   if (n < 0) {
-    const counts = copied(cursor, before);
+    const counts = before.length > 0 ? before : [];
     repeatedScalar(cursor, 'bucket_counts', wireType, fixed64Wire, message, fixed64Number, counts);
     return counts;
   }
@@ -20,7 +23,7 @@ export function readCounts(cursor: Cursor, wireType: number, message: WireReader
   return counts;
 }
 
-/** Like `readCounts`, for bounds. Points that have the same bounds share one list. */
+/** Like `readCounts`, for bounds. Points that have the same bounds share one list, which is copied at most once. */
 export function readBounds(
   cursor: Cursor,
   wireType: number,
@@ -29,15 +32,9 @@ export function readBounds(
 ): readonly number[] {
   const n = before.length > 0 ? -1 : packedLength(cursor, 'explicit_bounds', wireType, message);
   if (n >= 0) return cursor.bounds.read(message, message.pos - 8 * n, n);
-  const bounds = copied(cursor, before);
+  const bounds = cursor.bounds.own(before);
   repeatedScalar(cursor, 'explicit_bounds', wireType, fixed64Wire, message, readDouble, bounds);
   return bounds;
-}
-
-/** A list to append to. The numbers count, as each of many empty fields has the list copied. */
-function copied(cursor: Cursor, numbers: readonly number[]): number[] {
-  cursor.countNumbers(numbers.length);
-  return [...numbers];
 }
 
 /** Appends an exemplar. Most points have none, so the list is created for the first one. */
