@@ -15,12 +15,21 @@ const widgets = resourceRef({
   plural: 'widgets',
   namespaced: true,
 });
+/** Of a group whose name is like one of Kubernetes, as VerticalPodAutoscaler is. */
+const scalers = resourceRef({
+  group: 'autoscaling.k8s.io',
+  version: 'v1',
+  kind: 'Scaler',
+  plural: 'scalers',
+  namespaced: true,
+});
 
 /** The definition of a kind with a status subresource and any content. */
 export const definitionOf = ({ group, version, kind, plural }: ResourceRef): KubeObject => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${group}` },
+  // A group of k8s.io needs the annotation.
+  metadata: { name: `${plural}.${group}`, annotations: { 'api-approved.kubernetes.io': 'unapproved, a test' } },
   spec: {
     group,
     scope: 'Namespaced',
@@ -101,9 +110,12 @@ export function kindParity(on: OneServer): void {
   let client: KubeClient;
   beforeAll(async () => {
     client = on.client;
-    if (on.real) await client.create(core.customResourceDefinitions, definitionOf(widgets));
-    else for (const resource of [widgets, ...kinds.map(([kind]) => kind)]) on.fake.addResource(resource);
-    await until('the kind', async () => !isNotFound(await failure(client.list(widgets, { namespace }))));
+    const ours = [widgets, scalers];
+    if (!on.real) for (const resource of [...ours, ...kinds.map(([kind]) => kind)]) on.fake.addResource(resource);
+    for (const one of ours) {
+      if (on.real) await client.create(core.customResourceDefinitions, definitionOf(one));
+      await until('the kind', async () => !isNotFound(await failure(client.list(one, { namespace }))));
+    }
   });
   const object = (resource: ResourceRef, name: string, content: object, meta: object = {}): KubeObject => ({
     apiVersion: resource.apiVersion,
@@ -125,6 +137,25 @@ export function kindParity(on: OneServer): void {
     const made = await client.create(core.configMaps, object(core.configMaps, 'changed', { data: { a: '1' } }));
     const after = await client.update(core.configMaps, { ...made, data: { a: '2' } });
     expect(after.metadata).not.toHaveProperty('generation');
+  });
+
+  test('a change of annotations alone raises the generation of a Deployment, and of no other kind', async () => {
+    for (const [resource, content, raised] of [
+      [core.deployments, { spec: workload }, 2],
+      [core.replicaSets, { spec: workload }, 1],
+      [core.statefulSets, { spec: { ...workload, serviceName: 'web' } }, 1],
+      [core.daemonSets, { spec: { selector: workload.selector, template } }, 1],
+      [core.networkPolicies, { spec: { podSelector: {} } }, 1],
+      [widgets, { spec: {} }, 1],
+    ] as const) {
+      const name = { namespace, name: 'annotated' };
+      await client.create(resource, object(resource, 'annotated', content));
+      const change = (metadata: object): Promise<KubeObject> =>
+        client.patch(resource, name, { type: 'merge', body: { metadata } });
+      const { metadata: labelled } = await change({ labels });
+      const { metadata } = await change({ annotations: { 'svc.dev/parity': 'yes' } });
+      expect([resource.kind, labelled.generation, metadata.generation]).toEqual([resource.kind, 1, raised]);
+    }
   });
 
   test('a deletion that finalizers hold raises the generation, once, where there is one', async () => {
@@ -157,6 +188,7 @@ export function kindParity(on: OneServer): void {
       [core.leases, { spec: { holderIdentity: 'one' } }, false],
       [core.validatingWebhookConfigurations, { webhooks: [] }, false],
       [widgets, { spec: {} }, false],
+      [scalers, { spec: {} }, false],
     ] as const) {
       const made = await client.create(resource, object(resource, 'unconditional', content));
       const { resourceVersion: _, ...metadata } = made.metadata;

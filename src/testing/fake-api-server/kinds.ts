@@ -26,15 +26,46 @@ const conditional = new Set([
   'mutatingwebhookconfigurations.admissionregistration.k8s.io',
   'apiservices.apiregistration.k8s.io',
 ]);
-/** Groups of Kubernetes: others end in `.k8s.io`, too, such as `gateway.networking.k8s.io`. */
-const groups = /^([a-z]*|([a-z]+|rbac\.authorization|flowcontrol\.apiserver)\.k8s\.io)$/;
+/** Groups of Kubernetes, by name: those of others end in `.k8s.io`, too, such as `autoscaling.k8s.io`. */
+const groups = new Set([
+  '',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'apps',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'autoscaling',
+  'batch',
+  'certificates.k8s.io',
+  'coordination.k8s.io',
+  'discovery.k8s.io',
+  'events.k8s.io',
+  'flowcontrol.apiserver.k8s.io',
+  'internal.apiserver.k8s.io',
+  'networking.k8s.io',
+  'node.k8s.io',
+  'policy',
+  'rbac.authorization.k8s.io',
+  'resource.k8s.io',
+  'scheduling.k8s.io',
+  'storage.k8s.io',
+  'storagemigration.k8s.io',
+]);
 
 /** Whether a kind is one of Kubernetes, not one of a CustomResourceDefinition. Pure. */
-export const isBuiltIn = ({ group }: ResourceRef): boolean => groups.test(group);
+export const isBuiltIn = ({ group }: ResourceRef): boolean => groups.has(group);
 
 /** Whether objects of a kind have `metadata.generation`. Pure. */
 export const hasGeneration = ({ group, plural }: ResourceRef): boolean =>
   group === '' ? coreWithGeneration.has(plural) : !withoutGeneration.has(`${plural}.${group}`);
+
+/**
+ * Whether a change of annotations alone raises the generation, which a change of the labels never does: those of a
+ * Deployment are copied to its ReplicaSets. Pure.
+ */
+export const countsAnnotations = ({ group, plural }: ResourceRef): boolean =>
+  group === 'apps' && plural === 'deployments';
 
 /** Whether an update without a resourceVersion is refused. Pure. */
 export const needsVersion = (resource: ResourceRef): boolean =>

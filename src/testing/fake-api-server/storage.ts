@@ -9,7 +9,7 @@ import {
   removeFields,
   type FieldSet,
 } from './field-sets.ts';
-import { hasGeneration } from './kinds.ts';
+import { countsAnnotations, hasGeneration } from './kinds.ts';
 import { conflict, notFound, StatusError } from './status-error.ts';
 
 /** One change, as watches report it. */
@@ -231,9 +231,9 @@ export class Storage {
       // A write that changes nothing keeps the resourceVersion and causes no event.
       object.metadata = { ...object.metadata, resourceVersion: old.metadata.resourceVersion! };
       if (stable(object) === stable(old)) return old;
-      const spec = (o: KubeObject): string =>
-        stable({ ...o, metadata: {}, status: undefined } as unknown as KubeObject);
-      if (spec(object) !== spec(old)) Object.assign(object.metadata, nextGeneration(old));
+      const counted = ({ metadata: { annotations = {} }, ...rest }: KubeObject): string =>
+        stable({ ...rest, status: undefined, ...(countsAnnotations(resource) ? { annotations } : {}) });
+      if (counted(object) !== counted(old)) Object.assign(object.metadata, nextGeneration(old));
     }
     const stored = this.#emit(resource, type, object, old);
     this.#objects.set(storageKey(resource, stored.metadata.namespace, stored.metadata.name!), stored);
