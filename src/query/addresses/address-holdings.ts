@@ -29,12 +29,12 @@ const skewMs = 5_000;
 
 /**
  * The present and former owners of one address.
- * Guarantees: a question about the present does not depend on how many owners there are, because all of them are kept in
- * the order in which they name the address; one about the past passes over those that began later.
+ * Guarantees: no question walks all owners, because they are kept in the order in which they name the address, in each
+ * kind by their start.
  */
 export class AddressHoldings<Owner extends Owned> {
   readonly #running = new Map<string, Holding<Owner>>();
-  /** The running ones, the one that names the address first. */
+  /** The running ones, the one that names the address first: by kind, and in each kind the newest first. */
   readonly #ranked: Holding<Owner>[] = [];
   #ended: readonly Holding<Owner>[] = [];
 
@@ -44,13 +44,8 @@ export class AddressHoldings<Owner extends Owned> {
     this.#ended = this.#ended.filter((one) => one.id !== id);
     const holding = { id, owner, fromMs, toMs: Infinity };
     this.#running.set(id, holding);
-    let [low, high] = [0, this.#ranked.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (outranks(this.#ranked[middle]!, holding)) low = middle + 1;
-      else high = middle;
-    }
-    this.#ranked.splice(low, 0, holding);
+    const at = firstNot(this.#ranked, (one) => outranks(one, holding));
+    this.#ranked.splice(at, 0, holding);
   }
 
   end(id: string, toMs: number): void {
@@ -77,11 +72,30 @@ export class AddressHoldings<Owner extends Owned> {
 
   /** The owner at that time; undefined when there was none. */
   at(timeMs: number): Owner | undefined {
-    const isOf = ({ fromMs, toMs }: Holding<Owner>): boolean => fromMs - skewMs <= timeMs && timeMs < toMs;
-    let held = this.#ranked.find(isOf);
-    for (const one of this.#ended) if (isOf(one) && (held === undefined || outranks(one, held))) held = one;
+    const isLater = ({ fromMs }: Holding<Owner>): boolean => fromMs - skewMs > timeMs;
+    let held: Holding<Owner> | undefined;
+    for (let rank = precedence.pod; held === undefined && rank >= 0; rank--) {
+      const isBefore = (one: Holding<Owner>): boolean =>
+        precedence[one.owner.kind] > rank || (precedence[one.owner.kind] === rank && isLater(one));
+      const first = this.#ranked[firstNot(this.#ranked, isBefore)];
+      if (first && !isLater(first)) held = first;
+    }
+    for (const one of this.#ended) {
+      if (!isLater(one) && timeMs < one.toMs && (held === undefined || outranks(one, held))) held = one;
+    }
     return held?.owner;
   }
+}
+
+/** The index of the first element for which the condition, which holds for none after it, does not hold. */
+function firstNot<T>(list: readonly T[], holds: (one: T) => boolean): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (holds(list[middle]!)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** The holding whose owner has less precedence; of equal ones the first. */
