@@ -2,7 +2,6 @@ import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
 import { appendTo, changeCount } from '../../base/collections/counts.ts';
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import type { Pair } from './label-set.ts';
-import type { Charge } from './series-table.ts';
 
 export type LimitScope = 'node' | 'namespace' | 'monitor';
 
@@ -27,6 +26,14 @@ export interface MonitorCounts {
   droppedSeries: number;
   /** Time of the newest sample of its pods, ms; 0 before the first. */
   lastSampleMs: number;
+}
+
+/** Where a group's series are counted, whichever stream they are for. */
+export interface Charge {
+  /** Gets the number of new series, negative for series that ended. */
+  readonly add: (series: number) => void;
+  /** The limit that `series` more would exceed; `own` as in `SeriesLimits.exceeded`. */
+  readonly exceeded: (series: number, own: number) => LimitScope | null;
 }
 
 /**

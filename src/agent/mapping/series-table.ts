@@ -2,7 +2,7 @@ import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { type Component, componentKey, type FamilyType, type Layout } from './components.ts';
 import { type Pair, truncate } from './label-set.ts';
-import type { LimitScope } from './series-limits.ts';
+import type { Charge } from './series-limits.ts';
 
 /** One float series as it is stored and served; the store and the exports identify it by this very object. */
 export class Series implements SeriesRef {
@@ -74,14 +74,6 @@ export interface Family {
   readonly groups: Map<string, Group>;
   /** `__name__` of its series by suffix, shared by all of them. */
   readonly names: Map<string, Pair>;
-}
-
-/** Where a group's series are counted, whichever stream they are for. */
-export interface Charge {
-  /** Gets the number of new series, negative for series that ended. */
-  readonly add: (series: number) => void;
-  /** The limit that `series` more would exceed; `own` as in `SeriesLimits.exceeded`. */
-  readonly exceeded: (series: number, own: number) => LimitScope | null;
 }
 
 /** A sender may write anything into the description of a metric. Units: characters. */
