@@ -13,6 +13,7 @@ import {
   partialContentType,
   partialPath,
 } from '../promql/index.ts';
+import type { ApiAnswer } from '../testing/query/api-client.ts';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
 import { until } from '../testing/until.ts';
@@ -176,6 +177,26 @@ test('a SAMPLES remote read takes the memory of its whole answer in advance; a s
   }
 }, 60_000);
 
+interface Growing {
+  readonly add: (i: number) => void;
+  readonly ask: () => Promise<ApiAnswer>;
+  readonly few: number;
+  readonly many: number;
+}
+
+/** Expects that memory suffices for few items, and not for many. Returns the answer of few. */
+async function fewFitManyDoNot(stage: QueryStage, { add, ask, few, many }: Growing): Promise<ApiAnswer> {
+  for (let i = 0; i < few; i++) add(i);
+  const answer = await ask();
+  expect(answer.status).toBe(200);
+  for (let i = few; i < many; i++) add(i);
+  const refused = await ask();
+  expect(refused.status).toBe(422);
+  expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
+  expect(stage.server.runner.heldBytes).toBe(0);
+  return answer;
+}
+
 test('the exemplars of all agents are held within `queryMemory`', async () => {
   const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
   try {
@@ -185,14 +206,8 @@ test('the exemplars of all agents are held within `queryMemory`', async () => {
       stage.cluster.agents[0]!.exemplars.add({ labels }, { timeNs, value: 1, traceId: 'a'.repeat(32), spanId: '' });
     };
     const ask = () => stage.ask('/api/v1/query_exemplars', { query: '{__name__=~".+"}' });
-    for (let i = 0; i < 500; i++) add(i);
-    const few = await ask();
-    expect([few.status, (few.json.data as unknown[]).length]).toEqual([200, 500]);
-    for (let i = 500; i < 5_000; i++) add(i);
-    const refused = await ask();
-    expect(refused.status).toBe(422);
-    expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
-    expect(stage.server.runner.heldBytes).toBe(0);
+    const few = await fewFitManyDoNot(stage, { add, ask, few: 500, many: 5_000 });
+    expect(few.json.data).toHaveLength(500);
   } finally {
     await stage.close();
   }
@@ -206,14 +221,8 @@ test('the lines of a federation count as memory of their query before they are m
     const add = (i: number): void =>
       stage.cluster.append('node-1', { __name__: 'x', i: `${i}`, long: 'v'.repeat(2_000) }, now - 1_000, i);
     const ask = () => stage.ask('/federate', { 'match[]': 'x' });
-    for (let i = 0; i < 200; i++) add(i);
-    const few = await ask();
-    expect([few.status, few.text.split('\n').length]).toEqual([200, 202]);
-    for (let i = 200; i < 1_000; i++) add(i);
-    const refused = await ask();
-    expect(refused.status).toBe(422);
-    expect(refused.json.error).toMatch(/the query would hold \d+ bytes/);
-    expect(stage.server.runner.heldBytes).toBe(0);
+    const few = await fewFitManyDoNot(stage, { add, ask, few: 200, many: 1_000 });
+    expect(few.text.split('\n')).toHaveLength(202);
   } finally {
     await stage.close();
   }

@@ -18,7 +18,10 @@ function setUp(limits: { maxSeriesPerNode: number; maxSeriesPerNamespace: number
   return { mapper: new SeriesMapper(policy, known), policy };
 }
 
-/** A histogram of a pod. All of one pod have equal labels, as `host.id` is no label; the bounds begin after `from`. */
+/**
+ * A histogram of a pod. `host.id` is no label, so that all streams of a pod have the same labels. The bounds are the
+ * whole numbers above `from`.
+ */
 function histogram(at: number, from: number, bounds: number, stream = from, pod = 'shop.p1.'): MetricsRequest {
   const point: HistogramPoint = {
     attributes: [],

@@ -8,7 +8,7 @@ export interface SharedLimit {
   readonly ofOne: number;
 }
 
-/** There is no room at the moment. */
+/** The requests in hand leave no room for one more. */
 export class Crowded extends Error {}
 
 /**

@@ -22,7 +22,7 @@ export interface Host {
   readStdin(): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Aborts at Ctrl-C and SIGTERM, and with ClosedOutputError when nobody reads stdout any more. */
+  /** Aborts at Ctrl-C and at SIGTERM; with ClosedOutputError when the reader of stdout has closed it. */
   readonly signal: AbortSignal;
   /** `kube` and `connect` replace the connections to API server and query server that the flags name. */
   readonly kube?: () => RestClient;

@@ -9,7 +9,7 @@ const maxStdinBytes = 1024 * 1024;
 
 /**
  * The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends it at once. A command
- * goes on when nobody reads stderr any more, and is aborted when nobody reads stdout.
+ * goes on when the reader of stderr has closed it. When the reader of stdout has, the command is aborted.
  */
 export function processHost(process: NodeJS.Process, clock: Clock): Host {
   const abort = new AbortController();

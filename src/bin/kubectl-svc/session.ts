@@ -49,8 +49,8 @@ export class Session {
   }
 
   /**
-   * Aborts at Ctrl-C, and when nobody reads stdout any more. A command that follows or watches then ends with
-   * `endWatch`; any other throws the abort error, unless it is done.
+   * Aborts at Ctrl-C, and when the reader of stdout has closed it. A command that follows or watches then ends with
+   * `endWatch`. Any other throws the abort error, unless it is done.
    */
   get signal(): AbortSignal {
     return this.host.signal;

@@ -24,7 +24,7 @@ export interface Delivery {
 
 /** How often Secrets in use are read again, so that a rotated token reaches the agents. Units: ms. */
 const refreshMs = 30_000;
-/** How often those that could not be read yet are tried again, and the most often that news are told. Units: ms. */
+/** The pause before unread Secrets are tried again, and the least time between two calls of `onChange`. Units: ms. */
 const retryMs = 1_000;
 const readDeadlineMs = 10_000;
 /**
@@ -88,7 +88,7 @@ export class ExportSecretStore {
     return [...this.#wanted.keys()].filter((ref) => !this.#known.has(ref));
   }
 
-  /** Why there is no value to deliver, once that is known. */
+  /** Why a Secret has no value to deliver; undefined for one that has a value, or was not read yet. */
   absence(ref: string): SecretAbsence | undefined {
     const known = this.#known.get(ref);
     return typeof known === 'string' ? known : undefined;

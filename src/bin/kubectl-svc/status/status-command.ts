@@ -95,7 +95,7 @@ async function lookAt(session: Session, which: PartName | undefined, name: strin
   try {
     const view = await look(session, which, name);
     if (which === undefined) return { report: statusReport(view), unread: faultsThatPass(Object.values(view)) };
-    // The list of the kind itself was read, else there is no report.
+    // The list of the kind itself is not among these: `part` throws when it failed.
     const { ownPods, daemonSets, policies, monitors } = view;
     const besides = which === 'nodes' ? [ownPods, daemonSets, policies, monitors] : [];
     return { report: part(view, which, name), unread: faultsThatPass(besides) };
