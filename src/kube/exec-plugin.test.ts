@@ -135,6 +135,7 @@ test('an exec plugin supplies a certificate with its key; an answer without a cr
   for (const [line, reason] of [
     [answer({ clientCertificateData: 'x' }), 'neither a token nor a certificate with its key'],
     ['echo secret', 'the answer is not JSON'],
+    ['exec yes secret', 'the answer is longer than 1048576 characters'],
   ] as const) {
     plugin(line);
     const other = createKubeClient({ kubeconfig: join(dir, 'config') });

@@ -26,6 +26,8 @@ export interface PluginCredential {
 const minAgeMs = 1_000;
 /** How long a run may take where no person attends it. Units: ms. */
 const unattendedMs = 300_000;
+/** The longest answer that is read; a token or certificate has a few thousand characters. */
+const maxAnswerLength = 1_048_576;
 
 /**
  * Runs the program that a kubeconfig names as the source of its credential, such as `aws` or `kubelogin`, and keeps the
@@ -116,20 +118,24 @@ export class ExecPlugin {
       });
       this.#child = child;
       let output = '';
-      child.stdout.setEncoding('utf8').on('data', (part: string) => (output += part));
+      child.stdout.setEncoding('utf8').on('data', (part: string) => {
+        output += part;
+        if (output.length > maxAnswerLength) giveUp(`the answer is longer than ${maxAnswerLength} characters`);
+      });
       let cancelTimer = (): void => {};
       const ended = (): void => {
         cancelTimer();
         if (this.#child === child) this.#child = undefined;
       };
-      const giveUp = (): void => {
+      const giveUp = (reason: string): void => {
         ended();
         child.kill('SIGKILL');
         // A program that it started may hold the pipe open.
         child.stdout.destroy();
-        reject(new Error(`no answer within ${unattendedMs / 1_000} s`));
+        reject(new Error(reason));
       };
-      if (!this.asksPerson) cancelTimer = this.#clock.setTimeout(giveUp, unattendedMs, { unref: true });
+      const late = (): void => giveUp(`no answer within ${unattendedMs / 1_000} s`);
+      if (!this.asksPerson) cancelTimer = this.#clock.setTimeout(late, unattendedMs, { unref: true });
       child.once('error', (error) => {
         ended();
         reject(error);
