@@ -39,7 +39,12 @@ function svc(
 ): Promise<{ code: number | null; stderr: string }> {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [program, ...args], {
-      env: { PATH: process.env['PATH'], KUBECONFIG: join(dir, 'kubeconfig'), ...env },
+      env: {
+        PATH: process.env['PATH'],
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        KUBECONFIG: join(dir, 'kubeconfig'),
+        ...env,
+      },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let stderr = '';
