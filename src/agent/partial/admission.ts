@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
-import { changeCount } from '../../base/collections/counts.ts';
+import { Crowded, Share } from '../../base/collections/share.ts';
 import type { MemoryLease, MemoryPool } from '../../base/memory-pool.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { fairPlaces, Gate } from '../../base/turns/gate.ts';
@@ -8,11 +8,23 @@ import { fairPlaces, Gate } from '../../base/turns/gate.ts';
 export interface AdmissionLimits {
   /** Tasks that run at a time; others wait. */
   readonly concurrency: number;
-  /** Requests of one caller that may wait; further ones are refused. All callers together may have four times that. */
-  readonly waiting: number;
+  /**
+   * Bytes that the waiting requests of one caller may hold; further requests are refused. All callers together may hold
+   * four times that.
+   */
+  readonly waitingBytes: number;
   /** Longest time of one request, waiting included. Milliseconds. */
   readonly deadlineMs: number;
 }
+
+/** A waiting request counts with its body, and with at least this much for its connection. Bytes. */
+export const leastWaitingBytes = 64 * 1024;
+
+/**
+ * Default of `waitingBytes`: 256 usual requests. One query server has at most 64 connections to an agent, so no request
+ * of one caller is refused because of what up to four query servers ask on the caller's behalf.
+ */
+export const defaultWaitingBytes = 256 * leastWaitingBytes;
 
 /** Why a request is refused. After `unsupported` and `over_limit` the caller requests the data in another form. */
 export type Refusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
@@ -42,17 +54,27 @@ export function refuse(refusal: Refusal, message: string): Refused {
   return { refusal, message };
 }
 
+/** Who asks, and how much. */
+export interface Asking {
+  readonly signal: AbortSignal;
+  /** The account to which the time of the work is charged. */
+  readonly caller: string;
+  /** Size of the request's body. */
+  readonly bytes: number;
+}
+
 /** Runs each request when its turn comes, for as long as its caller waits. */
 export class Admission {
   readonly #clock: Clock;
   readonly #limits: AdmissionLimits;
   readonly #gate: Gate;
-  readonly #waiting = new Map<string, number>();
+  readonly #waiting: Share;
 
   constructor(clock: Clock, limits: AdmissionLimits) {
     this.#clock = clock;
     this.#limits = limits;
     this.#gate = new Gate(limits.concurrency, fairPlaces);
+    this.#waiting = new Share({ ofOne: limits.waitingBytes, all: 4 * limits.waitingBytes });
   }
 
   /**
@@ -62,7 +84,7 @@ export class Admission {
    */
   async answer(
     askedMs: number,
-    by: { readonly signal: AbortSignal; readonly caller: string },
+    by: Asking,
     memory: MemoryPool,
     work: (lease: MemoryLease, waitMs: number) => Promise<FramedOutcome>,
     refused: (error: unknown) => Refused,
@@ -86,20 +108,22 @@ export class Admission {
   /** Errors: those of the work; the reason of the caller's signal. */
   async #run<T>(
     askedMs: number,
-    { signal, caller }: { readonly signal: AbortSignal; readonly caller: string },
+    { signal, caller, bytes }: Asking,
     work: (signal: AbortSignal, waitMs: number) => Promise<T>,
   ): Promise<T | Refused> {
-    const { waiting } = this.#limits;
-    const own = this.#waiting.get(caller) ?? 0;
-    const all = [...this.#waiting.values()].reduce((sum, n) => sum + n, 0);
-    if (own >= waiting || all >= 4 * waiting) return refuse('busy', `${all} requests wait already`);
+    const held = Math.max(bytes, leastWaitingBytes);
+    try {
+      this.#waiting.take(caller, held);
+    } catch (error) {
+      if (!(error instanceof Crowded)) throw error;
+      return refuse('busy', 'too many requests wait already');
+    }
     const deadlineMs = Math.min(askedMs, this.#limits.deadlineMs);
     const limit = new TimeLimit(this.#clock, deadlineMs, signal);
     const started = this.#clock.monotonic();
     let leave = (): void => {};
     try {
-      changeCount(this.#waiting, caller, 1);
-      leave = await this.#gate.enter(limit.signal, caller).finally(() => changeCount(this.#waiting, caller, -1));
+      leave = await this.#gate.enter(limit.signal, caller).finally(() => this.#waiting.give(caller, held));
       return await work(limit.signal, this.#clock.monotonic() - started);
     } catch (error) {
       if (signal.aborted) throw signal.reason;

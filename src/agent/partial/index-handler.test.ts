@@ -17,6 +17,7 @@ import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { indexRoute } from '../servers/framed-server.ts';
 import { routed } from '../servers/routes.ts';
+import { leastWaitingBytes } from './admission.ts';
 import { createIndexHandler, defaultIndexLimits, type IndexDeps, type IndexLimits } from './index-handler.ts';
 
 const end = 1_700_000_000_000;
@@ -134,7 +135,7 @@ test.each<[string, Partial<IndexRequest>, Partial<IndexLimits>]>([
 });
 
 test('requests wait in a bounded queue, and no longer than until their deadline', async () => {
-  const handler = handlerWith({ concurrency: 1, waiting: 2 });
+  const handler = handlerWith({ concurrency: 1, waitingBytes: 2 * leastWaitingBytes });
   const body = encodeIndexRequest(asked);
   const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));
   expect(outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : 'answered')).sort()).toEqual([

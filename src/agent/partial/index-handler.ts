@@ -6,7 +6,7 @@ import { decodeIndexRequest, encodeIndexAnswer, takeMemory, UnsupportedRequest }
 import type { IndexLists, IndexRequest } from '../../promql/index.ts';
 import { compileSets } from '../../tsdb/index.ts';
 import type { ListOptions, Store } from '../../tsdb/index.ts';
-import { Admission, refuse } from './admission.ts';
+import { Admission, defaultWaitingBytes, refuse } from './admission.ts';
 import type { AdmissionLimits, FramedHandler, FramedOutcome, Refused } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 
@@ -18,7 +18,7 @@ export interface IndexLimits extends AdmissionLimits {
 export const defaultIndexLimits: IndexLimits = {
   maxBytes: 64 * 1024 * 1024,
   concurrency: 4,
-  waiting: 64,
+  waitingBytes: defaultWaitingBytes,
   deadlineMs: 60_000,
 };
 
@@ -48,7 +48,13 @@ export function createIndexHandler(deps: IndexDeps): FramedHandler {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
     const work = (lease: MemoryLease): Promise<FramedOutcome> => answer(request, deps, limits, lease);
-    return admission.answer(request.deadlineMs, { signal, caller }, memory, work, refused);
+    return admission.answer(
+      request.deadlineMs,
+      { signal, caller, bytes: Buffer.byteLength(body) },
+      memory,
+      work,
+      refused,
+    );
   };
 }
 

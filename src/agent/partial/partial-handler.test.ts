@@ -14,6 +14,7 @@ import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { partialRoute } from '../servers/framed-server.ts';
 import { routed } from '../servers/routes.ts';
+import { leastWaitingBytes } from './admission.ts';
 import { createPartialHandler, defaultPartialLimits, type PartialLimits } from './partial-handler.ts';
 
 const end = 1_700_000_000_000;
@@ -185,8 +186,28 @@ test('an evaluation that waits for memory until its deadline is refused, naming 
   await other;
 });
 
+test('no request of the burst that two query servers permit one user is refused', async () => {
+  const handler = handlerWith();
+  const body = encodePartialRequest(asked);
+  const [servers, queries, fragments] = [2, 10, 4];
+  const burst = Array.from({ length: servers * queries * fragments }, () => handler(body, never, 'alice'));
+  const refused = (await Promise.all(burst)).filter((outcome) => 'refusal' in outcome);
+  expect([burst.length, refused]).toEqual([80, []]);
+});
+
+test('the bodies of waiting requests are bounded, those of one caller to a quarter', async () => {
+  const handler = handlerWith({ concurrency: 1, waitingBytes: 1_000_000 });
+  const large = encodePartialRequest(asked).padEnd(450_000);
+  const askAs = (caller: string) => handler(large, never, caller);
+  const callers = ['a', 'b', 'c', 'd', 'e'].flatMap((caller) => [caller, caller, caller]);
+  const told = (await Promise.all(callers.map(askAs))).map((one) => ('refusal' in one ? one.refusal : 'answered'));
+  const ofOne = ['answered', 'answered', 'busy'];
+  // Eight bodies of four callers leave less than one body of the four million bytes.
+  expect(told).toEqual([...ofOne, ...ofOne, ...ofOne, ...ofOne, 'busy', 'busy', 'busy']);
+});
+
 test('requests wait in a bounded queue, and not beyond their deadline', async () => {
-  const handler = handlerWith({ concurrency: 1, waiting: 2 });
+  const handler = handlerWith({ concurrency: 1, waitingBytes: 2 * leastWaitingBytes });
   const body = encodePartialRequest(asked);
   const outcomes = await Promise.all([1, 2, 3].map(() => handler(body, never)));
   const told = outcomes.map((outcome) => ('refusal' in outcome ? outcome.refusal : 'answered'));

@@ -23,6 +23,7 @@ import { compareLabels, type Store } from '../../tsdb/index.ts';
 import {
   Admission,
   type AdmissionLimits,
+  defaultWaitingBytes,
   type FramedHandler,
   type FramedOutcome,
   type Refusal,
@@ -74,7 +75,7 @@ export const defaultPartialLimits: PartialLimits = {
   maxSamples: 20_000_000,
   maxBytes: 128 * 1024 * 1024,
   concurrency: 4,
-  waiting: 64,
+  waitingBytes: defaultWaitingBytes,
   deadlineMs: 60_000,
 };
 
@@ -112,7 +113,13 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
       }
     };
     const refused = (error: unknown): Refused => refuse(refusalOf(error), errorText(error));
-    return admission.answer(request.deadlineMs, { signal, caller }, memory, work, refused);
+    return admission.answer(
+      request.deadlineMs,
+      { signal, caller, bytes: Buffer.byteLength(body) },
+      memory,
+      work,
+      refused,
+    );
   };
 }
 
