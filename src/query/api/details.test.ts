@@ -67,6 +67,25 @@ test('an answer lacks the exemplars of a node that does not answer, or whose age
   expect(lied.json).toMatchObject({ data: [], missingNodes: ['node-1', 'node-2'] });
 });
 
+test('nodes that the matchers exclude are not asked for exemplars and metadata, and are not missing', async () => {
+  const [one, two] = stage.cluster.agents;
+  one!.exemplars.add({ labels: bucket('1') }, exemplar(10, 'here'));
+  await two!.stop();
+  const of = (...nodes: string[]) => nodes.map((node) => `${duration}_bucket{k8s_node_name="${node}"}`).join(' + ');
+  const exemplars = (query: string) => stage.ask('/api/v1/query_exemplars', { ...params, query });
+  const whole = { degraded: false, data: [{ exemplars: [{ value: '0.2' }] }] };
+  expect((await exemplars(of('node-1'))).json).toMatchObject(whole);
+  expect((await exemplars(of('node-1', 'node-2'))).json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
+  const asked = one!.requests;
+  expect((await exemplars(of('node-7'))).json).toMatchObject({ degraded: false, data: [] });
+  expect((await exemplars('1')).json).toMatchObject({ degraded: false, data: [] });
+  const metadata = (match: string) => stage.ask('/api/v1/targets/metadata', { match_target: match });
+  expect((await metadata('{instance="node-7"}')).json).toMatchObject({ degraded: false, data: [] });
+  expect(one!.requests).toBe(asked);
+  expect((await metadata('{job="svc-agent", instance!="node-2"}')).json).toMatchObject({ degraded: false });
+  expect((await metadata('{job="svc-agent"}')).json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
+});
+
 test('bad requests for exemplars are refused before an agent is asked', async () => {
   const bad = await stage.ask('/api/v1/query_exemplars', { ...params, query: 'x(' });
   expect([bad.status, bad.json.errorType]).toEqual([400, 'bad_data']);

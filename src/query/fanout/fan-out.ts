@@ -80,3 +80,9 @@ export function nodeFilter(matchers: readonly Matcher[]): (node: string) => bool
   const own = matchers.filter((m) => m.name === nodeLabel).map(compileMatcher);
   return (node) => own.every((m) => m.matches(node));
 }
+
+/** Which nodes can have series that match at least one of the sets. */
+export function nodesFilter(sets: readonly (readonly Matcher[])[]): (node: string) => boolean {
+  const filters = sets.map(nodeFilter);
+  return (node) => filters.some((mayMatch) => mayMatch(node));
+}

@@ -14,7 +14,7 @@ import type {
 import type { ExpectedAgent } from '../agents/directory.ts';
 import { dearness } from './dearness.ts';
 import { askNode, type NodeOutcome } from './ask-node.ts';
-import { nodeFilter } from './fan-out.ts';
+import { nodesFilter } from './fan-out.ts';
 import type { ScopeOptions } from './query-scope.ts';
 import type { NodeLedger } from './node-ledger.ts';
 import { StepDown } from './readers/partial-reader.ts';
@@ -130,12 +130,12 @@ export class Pushdown implements Distribution {
   /** The agents that may have series for any of the requests, without those that are lost. */
   #matching(requests: readonly SelectRequest[]): { readonly asked: ExpectedAgent[]; readonly pruned: string[] } {
     const { scope, ledger } = this.#options;
-    const filters = requests.map(({ matchers }) => nodeFilter(matchers));
+    const mayMatch = nodesFilter(requests.map(({ matchers }) => matchers));
     const asked: ExpectedAgent[] = [];
     const pruned: string[] = [];
     for (const agent of scope.agents) {
       if (ledger.lost.has(agent.node)) continue;
-      if (filters.some((mayMatch) => mayMatch(agent.node))) asked.push(agent);
+      if (mayMatch(agent.node)) asked.push(agent);
       else pruned.push(agent.node);
     }
     return { asked, pruned };

@@ -6,6 +6,7 @@ import { parser } from '../../base/wire/parser.ts';
 import { selectorsOf } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject, type Labels } from '../../tsdb/index.ts';
 import { AgentFailure } from '../fanout/failure.ts';
+import { nodesFilter } from '../fanout/fan-out.ts';
 import { concerns } from '../fanout/readers/restrict-reader.ts';
 import { ApiError } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
@@ -33,7 +34,10 @@ const [seriesWork, compareWork] = [200, 20];
 /** One element of the answer, in Prometheus' form. */
 type ExemplarSeries = ReturnType<typeof parseSeries>[number];
 
-/** `/api/v1/query_exemplars`: exemplars of the series that any selector of the query matches, from all agents. */
+/**
+ * `/api/v1/query_exemplars`: exemplars of the series that any selector of the query matches, from all agents that may
+ * have such series.
+ */
 export const exemplars: Handler = async (call, deps) => {
   const { req, res, params, namespaces } = call;
   const selectors = selectorsOf(queryExpr(params));
@@ -42,7 +46,8 @@ export const exemplars: Handler = async (call, deps) => {
   if (end < start) throw new ApiError('bad_data', 'end timestamp must not be before start timestamp');
   const form = { query: params.get('query') ?? '', start: String(start / 1000), end: String(end / 1000) };
   const reads = selectors.map((matchers) => ({ matchers, mint: start, maxt: end }));
-  const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf, reads);
+  const which = { nodes: nodesFilter(selectors), reads };
+  const answer = await deps.runner.ask({ path: '/api/v1/query_exemplars', form }, runRequest(call), seriesOf, which);
   const pace = new Pace(call.signal);
   const found: { readonly series: ExemplarSeries; readonly labels: Labels }[] = [];
   for (const series of answer.result.flat()) {

@@ -50,15 +50,19 @@ export const targetMetadata: Handler = async (call, deps) => {
   const metric = params.get('metric') ?? '';
   const text = params.get('match_target') ?? '';
   const matchers = text === '' ? [] : compileMatchers(selectorParam('match_target', text));
-  const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, runRequest(call), (data, node) => {
+  const nodes = (node: string): boolean => {
     const target: Readonly<Record<string, string>> = targetLabels(node);
-    if (!matchers.every(({ name, matches }) => matches(target[name] ?? ''))) return [];
+    return matchers.every(({ name, matches }) => matches(target[name] ?? ''));
+  };
+  const read = (data: unknown, node: string): object[] => {
+    const target = targetLabels(node);
     const wanted = metadataOf(data).filter(([name]) => metric === '' || name === metric);
     // The name is given only when the request did not name it, as in Prometheus.
     return wanted.flatMap(([name, entries]) =>
       entries.map((entry) => ({ target, ...(metric === '' ? { metric: name } : {}), ...entry })),
     );
-  });
+  };
+  const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, runRequest(call), read, { nodes });
   const found = call.namespaces === undefined ? answer.result.flat() : [];
   await sendSuccess(req, res, jsonPieces(limit >= 0 ? found.slice(0, limit) : found), answer);
 };

@@ -230,14 +230,14 @@ export class QueryRunner {
   }
 
   /**
-   * Sends every agent the same request; `read` validates an answer. Lost nodes are reported as for any query. Nodes
-   * that left the cluster are reported only for a request with `reads`.
+   * Sends every agent the same request, or those of `nodes` alone; `read` validates an answer. Lost nodes are reported
+   * as for any query. Nodes that left the cluster are reported only for a request with `reads`.
    */
   ask<T>(
     question: AgentQuestion,
     request: RunRequest,
     read: (data: unknown, node: string) => T,
-    reads: readonly QueryRead[] = [],
+    { nodes = () => true, reads = [] }: { nodes?: (node: string) => boolean; reads?: readonly QueryRead[] } = {},
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
     return this.#within(request, async (running) => {
@@ -247,9 +247,10 @@ export class QueryRunner {
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
       const rest = { warnings: [], infos: [], departed, pushdown };
       if (asker === undefined) return { ...rest, result: [], lost: withDeparted(new Map(), departed) };
+      const agents = directory.agents().filter(({ node }) => nodes(node));
       const time = { clock, agentTimeoutMs: limits.agentTimeoutMs, remainingMs };
       const { answers, lost } = await running.within((signal, memory) =>
-        askAgents(question, { agents: directory.agents(), asker, memory, signal, ...time }, read),
+        askAgents(question, { agents, asker, memory, signal, ...time }, read),
       );
       return { ...rest, result: answers, lost: withDeparted(lost, departed) };
     });
