@@ -23,7 +23,14 @@ export interface PortableAnnotation {
   readonly overlaps: number;
 }
 
-const rfc3339 = (ms: number): string => new Date(Math.floor(ms / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+/** The last time that a Date has; the first is its negative. Milliseconds. */
+const lastDateMs = 8.64e15;
+
+/** A time in whole seconds. Times that a Date does not have, which `@` can name, become the nearest that it has. */
+function rfc3339(ms: number): string {
+  const held = Math.min(Math.max(ms, -lastDateMs), lastDateMs);
+  return new Date(Math.floor(held / 1000) * 1000).toISOString().replace('.000Z', 'Z');
+}
 
 /**
  * Warnings and infos of one query. The same message is kept once, at the position where it was raised last, as

@@ -17,7 +17,7 @@ export function annotationOf({ kind: code, message, start, end, forced, overlaps
   const kind = kinds[code];
   if (kind === undefined) throw malformed('annotation of no kind');
   // Times are printed later, so invalid ones are refused here.
-  if (forced && ![forced.minTime, forced.maxTime, forced.samples].every((value) => Math.abs(value) <= 8.64e15))
+  if (forced && ![forced.minTime, forced.maxTime, forced.samples].every(Number.isFinite))
     throw malformed('annotation at no time');
   return { kind, message, position: { start: start - 1, end: end - 1 }, forced, overlaps };
 }

@@ -154,10 +154,11 @@ export function decodePartialRequest(body: string): ReceivedRequest {
       ...(fields.has('countSamples') ? { countSamples: fields.flag('countSamples') } : {}),
     },
     steps: {
-      start: fields.number('start', -8.64e15, 8.64e15),
+      // A subquery with `@` may lie beyond the times of a Date.
+      start: fields.number('start', -Number.MAX_VALUE, Number.MAX_VALUE),
       step: fields.number('step', 0, 8.64e15),
       count: fields.number('count', 1, maxSteps),
-      ...(fields.has('end') ? { end: fields.number('end', -8.64e15, 8.64e15) } : {}),
+      ...(fields.has('end') ? { end: fields.number('end', -Number.MAX_VALUE, Number.MAX_VALUE) } : {}),
     },
     settings: {
       lookbackDeltaMs: fields.number('lookback', 0, 8.64e15),

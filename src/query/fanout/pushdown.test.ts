@@ -34,6 +34,8 @@ beforeAll(async () => {
         for (const [i, le] of ['0.1', '1', '+Inf'].entries()) {
           const value = k * (n + 1.1) * (i + 1) * (pod === 'a' ? 3 : 1);
           stage.cluster.append(node, { __name__: 'lat_bucket', ...labels, le }, t, value);
+          // Its buckets are made monotonic, which an info tells.
+          stage.cluster.append(node, { __name__: 'dented_bucket', ...labels, le }, t, [5, 3, 9][i]!);
         }
         stage.cluster.append(node, { __name__: 'odd', ...labels }, t, k % 7 === 0 ? NaN : 1e16 / (k + n) - k);
       }
@@ -70,6 +72,15 @@ const queries = [
   'label_replace(odd, "x", "$1", "pod", "(.*)")',
   'rate(svc_agent_up[5m])',
   'lat_bucket + on (k8s_node_name, pod) group_left () odd',
+  // Beyond the times of a Date, and of an int64.
+  'max_over_time(sum(rate(lat_bucket[5m]))[10m:1m] @ 9e12)',
+  'max_over_time(sum(rate(lat_bucket[5m]))[10m:1m] @ -9e12) or count(svc_agent_up)',
+  'max_over_time(absent(lat_bucket)[10m:1m] @ 9e12)',
+  'max_over_time(absent(lat_bucket)[10m:1m] @ 9e18)',
+  'max_over_time(sum(rate(lat_bucket[5m]))[10m:1m] @ 9e18)',
+  'max_over_time(sum(rate(lat_bucket[5m]))[10m:1m] @ -9e18) or vector(1)',
+  'sum(rate(lat_bucket[5m] @ 9e18)) or vector(1)',
+  `max_over_time(histogram_quantile(0.5, dented_bucket @ ${end / 1000 - 60})[10m:1m] @ 9e12)`,
   '1 + 2',
 ];
 

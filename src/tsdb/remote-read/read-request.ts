@@ -47,6 +47,9 @@ const [queryKey, matcherKey] = [10, 26];
 
 const noHints = { stepMs: 0, func: '', startMs: 0, endMs: 0, grouping: [], by: false, rangeMs: 0 };
 
+/** The largest double that an int64 holds. */
+const lastInt64 = 2 ** 63 - 1024;
+
 /** The largest request that a server takes by default. Bytes, before snappy. */
 export const maxReadRequestBytes = 2 * 1024 * 1024;
 
@@ -79,14 +82,24 @@ function bytesOfQuery({ matchers, hints }: ReadQuery): number {
   return bytes;
 }
 
-/** The protobuf bytes of a request, before snappy. */
+/** The protobuf bytes of a request, before snappy. Times that no int64 holds become the nearest that one holds. */
 export function encodeReadRequest({ queries, accepted }: ReadRequest): Uint8Array {
-  const messages = queries.map(({ matchers, hints, ...range }) => ({
-    ...range,
+  const messages = queries.map(({ matchers, hints, startMs, endMs }) => ({
+    startMs: int64Time(startMs),
+    endMs: int64Time(endMs),
     matchers: matchers.map((matcher) => ({ ...matcher, type: matchTypes.indexOf(matcher.type) })),
-    hints: hints ? { ...noHints, ...hints } : null,
+    hints: hints ? hintsMessage({ ...noHints, ...hints }) : null,
   }));
   return writeReadRequest(new WireWriter(), { queries: messages, accepted }).finish();
+}
+
+function hintsMessage(hints: Required<ReadHints>): Required<ReadHints> {
+  return { ...hints, startMs: int64Time(hints.startMs), endMs: int64Time(hints.endMs) };
+}
+
+/** `@` can name a time that is a thousand times the last one of an int64. */
+function int64Time(ms: number): number {
+  return Math.min(Math.max(ms, -(2 ** 63)), lastInt64);
 }
 
 /**
