@@ -2,7 +2,7 @@ import { exactText } from '../../testing/promql/exact-text.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
 import { Random } from '../../testing/promql/random.ts';
-import { parseMetric } from '../../testing/promql/series-description.ts';
+import { parseMetric, parseSeriesLine } from '../../testing/promql/series-description.ts';
 import { SplitNodes } from '../../testing/promql/split-nodes.ts';
 import { Engine, parse, ParseError, print, withMatchers, type Distribution, type QueryResult } from '../index.ts';
 
@@ -113,6 +113,38 @@ describe('a query answered by the nodes is the same, bit for bit, as one answere
     const wholes = split.ran.filter(({ kind }) => kind === 'whole').length;
     expect(wholes > 60).toBe(pin !== 'n7');
     expect(split.ran.some(({ kind }) => kind === 'agg')).toBe(pin === 'n7');
+  });
+
+  test.each([
+    'sum(rate({__name__=~"h_.*"}[5m]))',
+    'avg(increase({__name__=~"h_.*"}[5m]))',
+    'sum(rate({__name__=~"h_.*",node!="n0"}[5m]))',
+    'sum(last_over_time({__name__=~"h_.*",node!="n0"}[5m]))',
+  ])('for histograms of several names, each on a node of its own, and of several schemas: %s', async (query) => {
+    const growing = (histogram: string) => `{{${histogram}}}+{{${histogram}}}x60`;
+    const custom = (sum: string) => growing(`schema:-53 custom_values:[1] count:4 sum:${sum} buckets:[2 2]`);
+    const lines = [
+      `h_c{node="n0"} ${growing('schema:0 count:2 sum:1 buckets:[1 1]')}`,
+      // In the order of nodes, the sum is about 1; in that of names it is 0.
+      `h_c{node="n1"} ${custom('1e100')}`,
+      `h_d{node="n2"} ${custom('-1e100')}`,
+      `h_b{node="n3"} ${custom('1e50')}`,
+      `h_e{node="n4"} ${custom('-1e50')}`,
+      `h_a{node="n5"} ${custom('1')}`,
+    ];
+    const series = lines.map(parseSeriesLine).map(({ labels, values }) => ({
+      labels,
+      samples: values.map((value, i) => ({
+        time: start + i * 30_000,
+        value: NaN,
+        ...(value.kind === 'histogram' ? { histogram: value.histogram } : {}),
+      })),
+    }));
+    for (const delayedNameRemoval of [false, true]) {
+      const split = new SplitNodes(nodeLabel, series);
+      expect(await bothWays(new Engine({ ...features, delayedNameRemoval }), split, query)).toBe(true);
+      expect(split.ran.map(({ kind }) => kind)).toContain('agg');
+    }
   });
 
   test.each([

@@ -1,4 +1,5 @@
 import { executionError } from '../../errors.ts';
+import { dropMetadata } from '../../labels.ts';
 import type { Expr } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import type { Budget } from '../budget.ts';
@@ -67,7 +68,9 @@ class FoldingSink implements ColumnSink {
       this.#budget.hold(group.weight);
       this.groups.push(group);
     }
-    const kept = this.groups[index]!.add(column.build(labels, drop));
+    // A group keeps the labels of histograms alone, which are later combined in the order of these labels.
+    const own = strip && column.histograms !== null ? dropMetadata(labels) : labels;
+    const kept = this.groups[index]!.add(column.build(own, drop));
     if (kept > 0) this.#budget.hold(kept);
   }
 }
