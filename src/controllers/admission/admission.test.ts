@@ -1,7 +1,9 @@
+import { jest } from '@jest/globals';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { RE2JS } from 're2js';
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
 import { createLogger } from '../../base/logger.ts';
@@ -115,6 +117,65 @@ describe('the validators', () => {
     expect(judge(ask(monitor(cheap), monitor(costly)), signal)).toEqual({ allowed: true });
     const other = monitor({ ...costly, priority: 3 });
     expect(judge(ask(other, monitor(costly)), signal)).toEqual({ allowed: true, warnings: [message] });
+  });
+
+  describe('asked by a caller that is not the API server, about a spec that no schema has checked', () => {
+    test('refuse a pattern that is too long, and do not compile it', async () => {
+      const compile = jest.spyOn(RE2JS, 'compile');
+      const paths = [{ pattern: '.'.repeat(20_000), replacement: '' }];
+      const answer = await verdict(policy({ redaction: { paths } }));
+      const compiled = compile.mock.calls.length;
+      compile.mockRestore();
+      expect(answer).toEqual({
+        allowed: false,
+        message: 'spec.redaction.paths[0].pattern: has 20000 characters, at most 256 are allowed',
+      });
+      expect(compiled).toBe(0);
+    });
+
+    const metrics = (count: number, expr: string): KubeObject =>
+      monitor({
+        selector: {},
+        autoscaling: { metrics: Array.from({ length: count }, () => ({ name: 'load', expr, resource: 'pods' })) },
+      });
+
+    test('refuse too many expressions, and do not read them', () => {
+      expect(monitorValidator()(ask(metrics(1_000, '(')), signal)).toEqual({
+        allowed: false,
+        message: 'spec.autoscaling.metrics: has 1000 members, at most 20 are allowed',
+      });
+    });
+
+    test('excuse no expression by an old object that the schema does not admit', () => {
+      const costly = 'avg_over_time(x[30d])';
+      const judge = monitorValidator();
+      const changed = metrics(1, costly);
+      (changed['spec'] as { priority?: number }).priority = 3;
+      expect(judge(ask(changed, metrics(20, costly)), signal)).toMatchObject({ allowed: true });
+      expect(judge(ask(changed, metrics(1_000, costly)), signal)).toMatchObject({ allowed: false });
+    });
+
+    test.each<[string, unknown, string]>([
+      ['of another type', [], 'spec: must be an object, is a list'],
+      ['that is absent', undefined, 'spec: must be an object, is undefined'],
+      [
+        'whose members are of other types',
+        { redaction: { paths: {} } },
+        'spec.redaction.paths: must be a list, is an object',
+      ],
+    ])('refuse a spec %s', async (_what, spec, message) => {
+      const object = { ...policy({}), spec } as KubeObject;
+      expect(await verdict(object)).toEqual({ allowed: false, message });
+    });
+
+    test('refuse a policy with a name that no object can have', async () => {
+      const object = policy(silent);
+      object.metadata.name = 'n'.repeat(1_000);
+      expect(await verdict(object)).toEqual({
+        allowed: false,
+        message: 'metadata.name: has 1000 characters, at most 253 are allowed',
+      });
+    });
   });
 });
 

@@ -1,5 +1,13 @@
 import type { KubeObject } from '../../api/meta.ts';
-import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
+import { firstSchemaFault, type SchemaFault } from '../../api/schema/schema-faults.ts';
+import { specReader } from '../../api/schema/spec-reader.ts';
+import {
+  clusterTrafficPolicyKind,
+  trafficMonitorKind,
+  type ClusterTrafficPolicy,
+  type ClusterTrafficPolicySpec,
+  type TrafficMonitorSpec,
+} from '../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { monitorFinding, orphanedMonitors, policyFinding, type CaptureObjects } from '../../capture/index.ts';
 import type { UserInfo } from '../../kube/reviews.ts';
@@ -21,6 +29,19 @@ export type MaySeeMonitors = (user: UserInfo, namespace: string | undefined, sig
 export const orphanAnnotation = 'svc.dev/allow-orphans';
 
 /**
+ * The API server asks about an object only after it has applied the schema. Any other caller may ask about an object
+ * that would take all memory or all time, so the schema is applied here, too, before anything else.
+ */
+const readMonitorSpec = specReader<TrafficMonitorSpec>(trafficMonitorKind.spec);
+const readPolicySpec = specReader<ClusterTrafficPolicySpec>(clusterTrafficPolicyKind.spec);
+const nameSchema = { type: 'string', maxLength: 253 };
+
+const refused = ({ field, reason }: SchemaFault): AdmissionVerdict => ({
+  allowed: false,
+  message: `${field}: ${reason}`,
+});
+
+/**
  * Checks of a TrafficMonitor that CEL cannot express: text that is unsafe in the instrument's globs, values that must
  * be parsed, autoscaler expressions that are unsound or cost too much (an unchanged old one is only a warning). A
  * change that does not touch the spec always passes, so that deletions go through.
@@ -28,12 +49,15 @@ export const orphanAnnotation = 'svc.dev/allow-orphans';
 export function monitorValidator(): Validator {
   return (request) => {
     if (!changesSpec(request)) return allowed;
-    const { spec } = request.object as TrafficMonitor & KubeObject;
+    const reading = readMonitorSpec(request.object?.['spec']);
+    if ('fault' in reading) return refused(reading.fault);
+    const { spec } = reading;
     const finding = monitorFinding(spec);
     if (finding) return { allowed: false, message: finding.message };
-    const before = (request.oldObject as (TrafficMonitor & KubeObject) | undefined)?.spec.autoscaling?.metrics ?? [];
     const faults = faultyMetrics(spec);
-    const written = faults.filter(({ expr }) => !before.some((old) => old.expr === expr));
+    const before = readMonitorSpec(request.oldObject?.['spec']);
+    const stored = 'spec' in before ? (before.spec.autoscaling?.metrics ?? []) : [];
+    const written = faults.filter(({ expr }) => !stored.some((old) => old.expr === expr));
     if (written.length > 0) return { allowed: false, message: faultText(written) };
     return faults.length > 0 ? { allowed: true, warnings: [faultText(faults)] } : allowed;
   };
@@ -50,7 +74,12 @@ export function monitorValidator(): Validator {
 export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonitors): Validator {
   return async (request, signal) => {
     if (!changesSpec(request)) return allowed;
-    const candidate = request.object as ClusterTrafficPolicy & KubeObject;
+    const object = request.object as ClusterTrafficPolicy & KubeObject;
+    const nameFault = firstSchemaFault(nameSchema, object.metadata.name, 'metadata.name');
+    if (nameFault) return refused(nameFault);
+    const reading = readPolicySpec(object.spec);
+    if ('fault' in reading) return refused(reading.fault);
+    const candidate = { ...object, spec: reading.spec };
     const objects = read();
     const finding = policyFinding(candidate.spec, objects.environment);
     if (finding) return { allowed: false, message: finding.message };
