@@ -1,14 +1,18 @@
 import { RE2JS } from 're2js';
 import { errorText } from '../base/errors.ts';
+import { compileOnce } from '../base/text/compile-pattern.ts';
+import { refuseDearPattern } from '../base/text/pattern-cost.ts';
 
 /**
- * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression, `replacement: …` when it
- * names a group that the pattern does not have or has a `$` without a number.
+ * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression or costs more than
+ * `maxPatternCost`, `replacement: …` when it names a group that the pattern does not have or has a `$` without a number.
  */
 export function patternFault(pattern: string, replacement: string): string | null {
+  const dear = refuseDearPattern(pattern);
+  if (dear !== null) return `pattern: ${dear}`;
   let groups: number;
   try {
-    groups = RE2JS.compile(pattern).groupCount();
+    groups = compileOnce(pattern).groupCount();
   } catch (error) {
     return `pattern: ${JSON.stringify(pattern)} is no RE2 expression: ${errorText(error)}`;
   }
