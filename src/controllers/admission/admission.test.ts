@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { RE2JS } from 're2js';
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
+import { aborted } from '../../base/aborted.ts';
 import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { createCa, issueLeaf } from '../../net/ca.ts';
@@ -51,7 +52,8 @@ describe('the validators', () => {
     namespaces: [{ name: 'shop', labels: {} }],
     nodes: [],
   });
-  const judgePolicy = policyValidator(read, async (_user, namespace) => namespace === undefined);
+  const clock = new FakeClock();
+  const judgePolicy = policyValidator(read, clock, async (_user, namespace) => namespace === undefined);
   const verdict = async (object: KubeObject, old?: KubeObject): Promise<AdmissionVerdict> =>
     judgePolicy(ask(object, old), signal);
 
@@ -75,10 +77,34 @@ describe('the validators', () => {
     ['not named while reviews fail', () => Promise.reject(new Error('away')), /capture: kubectl svc diff names/],
     ['not named where the caller may be another than the API server', undefined, /capture: kubectl svc diff names/],
   ])('an orphaned monitor is %s', async (_who, maySee, message) => {
-    const answer = await policyValidator(read, maySee)(ask(policy(silent)), signal);
+    const answer = await policyValidator(read, clock, maySee)(ask(policy(silent)), signal);
     expect(answer).toMatchObject({ allowed: false, message: expect.stringMatching(message) as unknown });
     const named = JSON.stringify(answer).includes('shop/m');
     expect(named).toBe(message.source.includes('shop'));
+  });
+
+  test('an API server that does not answer who may see a monitor delays the refusal by 1.5 s at most', async () => {
+    const monitors = Array.from({ length: 12 }, (_, i) => aMonitor(`ns-${i}/m`, { selector: {} }));
+    const namespaces = monitors.map(({ metadata }) => ({ name: metadata.namespace!, labels: {} }));
+    const asked: (string | undefined)[] = [];
+    const maySee: MaySeeMonitors = async (_user, namespace, signal) => {
+      asked.push(namespace);
+      if (namespace === undefined || namespace === 'ns-0') return namespace === 'ns-0';
+      await aborted(signal);
+      throw signal.reason;
+    };
+    const many = () => ({ ...read(), monitors, namespaces });
+    let answer: AdmissionVerdict | undefined;
+    const judged = Promise.resolve(policyValidator(many, clock, maySee)(ask(policy(silent)), signal));
+    void judged.then((one) => (answer = one));
+    await until('the reviews', async () => (await clock.advance(0), asked.length === 11));
+    await clock.advance(1_499);
+    expect(answer).toBeUndefined();
+    await clock.advance(1);
+    expect(await judged).toMatchObject({
+      allowed: false,
+      message: expect.stringMatching(/leave 12 TrafficMonitor.*: ns-0\/m \([^)]*\), 11 more;/) as string,
+    });
   });
 
   test('the allow-orphans annotation turns the refusal into a warning', async () => {

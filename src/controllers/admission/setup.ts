@@ -155,7 +155,11 @@ async function serve(
   if (!source) return;
   const validators: Record<string, Validator> = {
     [admissionPaths.trafficmonitors]: monitorValidator(),
-    [admissionPaths.clustertrafficpolicies]: policyValidator(read, settings.clientCa ? maySeeMonitors(env) : undefined),
+    [admissionPaths.clustertrafficpolicies]: policyValidator(
+      read,
+      clock,
+      settings.clientCa ? maySeeMonitors(env) : undefined,
+    ),
   };
   for (const path of [...Object.keys(validators), conversionPath]) metrics?.declareWebhook(path);
   const observe = metrics && ((webhook: string) => metrics.observeWebhook(webhook, clock));

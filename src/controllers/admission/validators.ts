@@ -9,6 +9,8 @@ import {
   type TrafficMonitorSpec,
 } from '../../api/v1alpha1/index.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
+import type { Clock } from '../../base/clock.ts';
+import { within } from '../../base/time-limit.ts';
 import { monitorFinding, orphanedMonitors, policyFinding, type CaptureObjects } from '../../capture/index.ts';
 import type { UserInfo } from '../../kube/reviews.ts';
 import { faultText, faultyMetrics } from '../traffic-status/metric-conditions.ts';
@@ -21,6 +23,11 @@ const shown = 5;
  * are only counted.
  */
 const maxReviews = 10;
+/**
+ * How long a verdict waits for these answers. It only adds names to a message, and a verdict that comes too late is left
+ * to the failure policy, which may admit what has to be refused. Units: ms.
+ */
+const reviewsMs = 1_500;
 
 /** Whether a user may get the TrafficMonitors of a namespace; without a namespace, of all. */
 export type MaySeeMonitors = (user: UserInfo, namespace: string | undefined, signal: AbortSignal) => Promise<boolean>;
@@ -68,10 +75,11 @@ export function monitorValidator(): Validator {
  * accepted and without data, and their owners would look for the fault in their own objects. `read` returns the objects
  * of the API.
  *
- * Monitors are named only to users who may see them. `maySee` asks whether a user may get the monitors of a namespace.
+ * Monitors are named only to users who may see them. `maySee` asks whether a user may get the monitors of a namespace;
+ * what it has not answered after 1.5 seconds of `clock` counts as no. It must heed the signal.
  * It is absent when the caller is not proven to be the API server, because the user in the review is then unverified.
  */
-export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonitors): Validator {
+export function policyValidator(read: () => CaptureObjects, clock: Clock, maySee?: MaySeeMonitors): Validator {
   return async (request, signal) => {
     if (!changesSpec(request)) return allowed;
     const object = request.object as ClusterTrafficPolicy & KubeObject;
@@ -85,7 +93,9 @@ export function policyValidator(read: () => CaptureObjects, maySee?: MaySeeMonit
     if (finding) return { allowed: false, message: finding.message };
     const orphans = orphanedMonitors(objects, candidate);
     if (orphans.length === 0) return allowed;
-    const visible = await visibleOrphans(orphans, request.user, maySee, signal);
+    const visible = maySee
+      ? await within(clock, reviewsMs, (s) => visibleOrphans(orphans, (ns) => maySee(request.user, ns, s)), signal)
+      : [];
     const listed = visible.map((o) => `${o.monitor} (${o.reason})`);
     const rest = orphans.length - visible.length;
     const others =
@@ -105,24 +115,15 @@ type Orphan = ReturnType<typeof orphanedMonitors>[number];
 /** The first few orphaned monitors that the user may see. A failed review of the user's access reveals none. */
 async function visibleOrphans(
   orphans: readonly Orphan[],
-  user: UserInfo,
-  maySee: MaySeeMonitors | undefined,
-  signal: AbortSignal,
+  maySee: (namespace: string | undefined) => Promise<boolean>,
 ): Promise<Orphan[]> {
-  if (!maySee) return [];
-  const answers = new Map<string, boolean>();
-  const sees = async (namespace: string | undefined): Promise<boolean> => {
-    const key = namespace ?? '';
-    if (!answers.has(key)) answers.set(key, await maySee(user, namespace, signal).catch(() => false));
-    return answers.get(key)!;
-  };
-  const everywhere = await sees(undefined);
-  const visible: Orphan[] = [];
-  for (const orphan of orphans) {
-    if (visible.length === shown || answers.size > maxReviews) break;
-    if (everywhere || (await sees(orphan.monitor.split('/')[0]))) visible.push(orphan);
-  }
-  return visible;
+  const sees = (namespace: string | undefined): Promise<boolean> => maySee(namespace).catch(() => false);
+  if (await sees(undefined)) return orphans.slice(0, shown);
+  const namespaceOf = ({ monitor }: Orphan): string => monitor.split('/')[0]!;
+  const asked = [...new Set(orphans.map(namespaceOf))].slice(0, maxReviews);
+  const answers = await Promise.all(asked.map(sees));
+  const seen = new Set(asked.filter((_, i) => answers[i]));
+  return orphans.filter((orphan) => seen.has(namespaceOf(orphan))).slice(0, shown);
 }
 
 function changesSpec({ operation, object, oldObject }: AdmissionRequest): boolean {
