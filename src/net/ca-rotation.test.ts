@@ -67,6 +67,18 @@ test('an expired CA is replaced immediately', async () => {
   expect(late.state.previous).toBeUndefined();
 });
 
+test('a next CA whose key is another one never signs: it is made again', async () => {
+  const [signer, pair, other] = await Promise.all([0, 1, 2].map(() => createCa({ commonName, now: 0, days: 30 })));
+  const state: CaState = { signer: signer!, next: { pair: { ...pair!, key: other!.key }, since: 0 } };
+  const due = await planCa(state, { now: hour, commonName, timing });
+  expect(due.state.signer).toBe(signer);
+  expect(due.state.next?.since).toBe(hour);
+  expect(due.state.next?.pair.cert).not.toBe(pair!.cert);
+  expect(due.changes).toHaveLength(1);
+  const expired = await planCa(state, { now: 31 * day, commonName, timing });
+  expect([signer!.cert, pair!.cert]).not.toContain(expired.state.signer.cert);
+});
+
 describe('once a clock that ran ahead is right again', () => {
   const made = (now: number): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
   const at = day;

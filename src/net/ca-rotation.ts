@@ -1,4 +1,4 @@
-import { beginTime, createCa, expiryTime, renewalTime, type KeyPairPem } from './ca.ts';
+import { beginTime, createCa, expiryTime, isPair, renewalTime, type KeyPairPem } from './ca.ts';
 
 /**
  * The life cycle of the certificate authority. A new one is trusted everywhere before it signs anything, and the old
@@ -49,7 +49,7 @@ export function caBundle(state: CaState): string {
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
  * So is one that begins later than now, which a clock that ran ahead has made; a step that is dated later counts from
- * now.
+ * now. A next one whose key is not its own is made again.
  */
 export async function planCa(
   stored: CaState | undefined,
@@ -59,7 +59,7 @@ export async function planCa(
   const make = (): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
   if (!stored) return planned({ signer: await make() }, ['a certificate authority is made'], timing);
   const current = datedUntil(now, stored);
-  const next = current.next && now >= beginTime(current.next.pair) ? current.next : undefined;
+  const next = current.next && isUsable(current.next.pair, now) ? current.next : undefined;
   if (now >= expiryTime(current.signer)) {
     const signer = next?.pair ?? (await make());
     return planned({ signer }, ['the certificate authority had expired and is replaced'], timing);
@@ -71,7 +71,7 @@ export async function planCa(
   }
   if (current.next && !next) {
     const state = { ...current, next: { pair: await make(), since: now } };
-    return planned(state, ['the next certificate authority is not valid yet and is replaced'], timing);
+    return planned(state, ['the next certificate authority cannot be used and is replaced'], timing);
   }
   if (current.next && now >= current.next.since + timing.distributionMs) {
     const state = { signer: current.next.pair, previous: { cert: current.signer.cert, since: now } };
@@ -88,6 +88,9 @@ export async function planCa(
   }
   return planned(current, [], timing);
 }
+
+/** Whether it can sign in future. A key of another certificate can come from an edit of the Secret. */
+const isUsable = (pair: KeyPairPem, now: number): boolean => now >= beginTime(pair) && isPair(pair);
 
 function planned(state: CaState, changes: string[], timing: CaTiming): CaPlan {
   const times = [

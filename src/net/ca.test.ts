@@ -34,14 +34,23 @@ test.each([
   ['another CA signed it', 'signed by another CA'],
   ['two thirds of its life are over', 'due for renewal'],
   ['it was issued while the clock ran ahead', 'not yet valid'],
+  ['its key is another one', 'key of another certificate'],
 ])('renews a leaf when %s', async (_why, reason) => {
   const ca = await createCa({ commonName: 'svc-ca', now });
   const other = await createCa({ commonName: 'svc-ca', now });
   const leaf = await issueLeaf(reason === 'signed by another CA' ? other : ca, names, { now });
   const held = reason === 'absent' ? undefined : reason === 'unreadable' ? { cert: 'x', key: 'y' } : leaf;
+  const pair = held && reason === 'key of another certificate' ? { ...held, key: other.key } : held;
   const wanted = reason === 'names changed' ? { ...names, dnsNames: ['svc-agent'] } : names;
   const at = reason === 'due for renewal' ? renewalTime(leaf) : reason === 'not yet valid' ? now - day : now;
-  expect(await leafRenewalReason(held, ca, wanted, at)).toBe(reason);
+  expect(await leafRenewalReason(pair, ca, wanted, at)).toBe(reason);
+});
+
+test('renews a leaf whose key is unreadable, and keeps one whose key is elsewhere', async () => {
+  const ca = await createCa({ commonName: 'svc-ca', now });
+  const { cert } = await issueLeaf(ca, names, { now });
+  expect(await leafRenewalReason({ cert, key: 'nonsense' }, ca, names, now)).toBe('key of another certificate');
+  expect(await leafRenewalReason({ cert }, ca, names, now)).toBeNull();
 });
 
 test('refuses to sign with a CA key that is not a key', async () => {
@@ -49,4 +58,11 @@ test('refuses to sign with a CA key that is not a key', async () => {
   await expect(issueLeaf({ ...ca, key: 'nonsense' }, names, { now })).rejects.toMatchObject({
     code: 'ERR_TLS_MATERIAL',
   });
+});
+
+test('refuses to sign with the key of another CA', async () => {
+  const [ca, other] = await Promise.all([1, 2].map(() => createCa({ commonName: 'svc-ca', now })));
+  await expect(issueLeaf({ ...ca!, key: other!.key }, names, { now })).rejects.toThrow(
+    'ca.key is not the key of ca.crt',
+  );
 });

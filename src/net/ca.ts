@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
-import type { webcrypto } from 'node:crypto';
+import { createPrivateKey, X509Certificate, type webcrypto } from 'node:crypto';
 import { OperatorError } from '../base/errors.ts';
 
 // The self-managed certificate authority: one CA, and the short-lived certificates that it signs (leaves) for agents,
@@ -65,7 +65,11 @@ export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife
   return { cert, key: await exportKey(keys.privateKey) };
 }
 
-/** A PEM certificate signed by `ca` for a public key whose private key is elsewhere. */
+/**
+ * A PEM certificate signed by `ca` for a public key whose private key is elsewhere.
+ * Errors: ERR_TLS_MATERIAL when the key of `ca` is not that of its certificate, because nobody could verify what it
+ * signs.
+ */
 export async function signLeaf(
   ca: KeyPairPem,
   publicKey: webcrypto.CryptoKey,
@@ -74,6 +78,7 @@ export async function signLeaf(
 ): Promise<string> {
   const issuer = parseCertificate(ca.cert, 'ca.crt');
   const signingKey = await importKey(ca.key);
+  if (!isPair(ca)) throw new OperatorError('ERR_TLS_MATERIAL', 'ca.key is not the key of ca.crt');
   const alternatives = [
     ...names.dnsNames.map((value) => ({ type: 'dns' as const, value })),
     ...(names.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
@@ -102,11 +107,11 @@ export async function signLeaf(
 
 /**
  * Why a leaf must be reissued, or null when it is still good: absent, unreadable, another common name or other
- * alternative names, signed by another CA, issued by a clock that ran ahead, or past two thirds of its life.
- * Organizations and usage are not compared.
+ * alternative names, signed by another CA, with a key that is not its own, issued by a clock that ran ahead, or past
+ * two thirds of its life. Organizations and usage are not compared, and a key that is elsewhere is not either.
  */
 export async function leafRenewalReason(
-  leaf: Pick<KeyPairPem, 'cert'> | undefined,
+  leaf: { readonly cert: string; readonly key?: string } | undefined,
   ca: Pick<KeyPairPem, 'cert'>,
   names: LeafNames,
   now: number,
@@ -128,8 +133,18 @@ export async function leafRenewalReason(
     .join();
   if (wanted !== present || cert.subjectName.getField('CN')[0] !== names.commonName) return 'names changed';
   if (!(await cert.verify({ publicKey: issuer.publicKey, signatureOnly: true }))) return 'signed by another CA';
+  if (leaf.key !== undefined && !isPair({ cert: leaf.cert, key: leaf.key })) return 'key of another certificate';
   if (now < cert.notBefore.getTime()) return 'not yet valid';
   return now >= renewalTime(leaf) ? 'due for renewal' : null;
+}
+
+/** Whether the key is that of the certificate. A key that cannot be read is not. */
+export function isPair({ cert, key }: KeyPairPem): boolean {
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }
 
 /** When a certificate should be replaced: two thirds into its life. Units: ms since the epoch. */

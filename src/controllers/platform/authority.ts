@@ -1,4 +1,6 @@
 import { coreResources, getIfExists, isAlreadyExists, isConflict } from '../../kube/index.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { isPair } from '../../net/ca.ts';
 import { caTiming, planCa, type CaState, type CaTiming } from '../../net/ca-rotation.ts';
 import type { ReconcileContext } from '../../runtime/index.ts';
 import { names } from '../../render/index.ts';
@@ -15,8 +17,9 @@ export interface Authority {
  *
  * Flow: read the Secret from the API server → plan → create it, or replace it at the version that was read.
  * Guarantees: the Secret is never read from the cache and never written by apply, so an existing CA is not replaced by
- * accident; when another replica was faster, its version wins.
- * Errors: those of the requests.
+ * accident; when another replica was faster, its version wins. An authority that cannot sign, because its key is not
+ * that of its certificate, is neither used nor replaced: what it has signed is trusted for as long as it is kept.
+ * Errors: those of the requests; ERR_TLS_MATERIAL for an authority that cannot sign.
  */
 export async function keepAuthority(
   context: ReconcileContext,
@@ -32,6 +35,10 @@ export async function keepAuthority(
     const stored = 'fault' in found ? undefined : found;
     const rotate = stored?.request !== undefined && stored.request !== stored.answered;
     const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing });
+    if (!isPair(plan.state.signer)) {
+      const message = `ca.key is not the key of ca.crt in Secret ${names.ca}: restore the two, or delete the Secret to get a new authority`;
+      throw new OperatorError('ERR_TLS_MATERIAL', message);
+    }
     const started = plan.state.next !== undefined && stored?.state.next === undefined;
     // A rotation that is requested during another one stays pending and starts when the other has ended.
     const request = rotate && !started ? undefined : stored?.request;

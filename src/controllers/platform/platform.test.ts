@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { clusterTrafficPolicies } from '../../api/v1alpha1/index.ts';
 import { createCa } from '../../net/ca.ts';
 import { createLogger } from '../../base/logger.ts';
@@ -17,6 +17,7 @@ import { StatusError } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { certificateStates, planLeaves, type SecretObject } from './certificates.ts';
 import { fromPolicies, certificateCondition, setupPlatform, type PlatformOptions } from './reconciler.ts';
+import { PlatformTrouble } from './trouble.ts';
 
 const { secrets } = coreResources;
 const priorityClasses = resourceRef(renderedKinds.PriorityClass);
@@ -376,6 +377,38 @@ describe('the certificate authority', () => {
     await harness.passUntil(() => leaves.every((name) => bundleOf(name) === 1), 'the end of the old authority');
     expect(secret(names.ca).metadata.annotations).toMatchObject({ 'svc.dev/rotate-ca-done': 'key seen in a log' });
     expect(Object.keys(secret(names.ca).data ?? {}).sort()).toEqual(['bundle.crt', 'ca.crt', 'ca.key']);
+  });
+
+  test('does not sign with the key of another: nothing is written, and its status says so until the pair is restored', async () => {
+    const trouble = new PlatformTrouble();
+    await begin([], { trouble });
+    const good = secret(names.ca);
+    const held = [names.queryTls, names.controllerTls, names.ca];
+    for (const key of ['ca.key', 'ca.crt'] as const) {
+      const other = await createCa({ commonName: names.ca, now: harness.clock.now() });
+      const text = key === 'ca.key' ? other.key : other.cert;
+      const edited = { ...secret(names.ca), data: { ...good.data, [key]: Buffer.from(text).toString('base64') } };
+      harness.server.put(secrets, edited, 'kubectl');
+      const versions = held.map((name) => secret(name).metadata.resourceVersion);
+      await harness.passUntil(() => trouble.current, 'the trouble');
+      expect(trouble.current?.message).toContain('ca.key is not the key of ca.crt in Secret svc-ca');
+      await harness.clock.advance(60_000);
+      await harness.idle();
+      expect(held.map((name) => secret(name).metadata.resourceVersion)).toEqual(versions);
+      harness.server.put(secrets, { ...secret(names.ca), data: good.data! }, 'kubectl');
+      await harness.passUntil(() => !trouble.current, 'the end of the trouble');
+    }
+  });
+
+  test('replaces a leaf whose key is another one', async () => {
+    await begin();
+    const [query, controller] = [secret(names.queryTls), secret(names.controllerTls)];
+    const data = { ...query.data, 'tls.key': controller.data!['tls.key']! };
+    harness.server.put(secrets, { ...query, data }, 'kubectl');
+    await harness.passUntil(() => pem(names.queryTls, 'tls.key') !== pem(names.controllerTls, 'tls.key'), 'a new key');
+    const leaf = new X509Certificate(pem(names.queryTls, 'tls.crt'));
+    expect(leaf.checkPrivateKey(createPrivateKey(pem(names.queryTls, 'tls.key')))).toBe(true);
+    expect(leaf.checkHost('svc-query.svc-system.svc')).toBeDefined();
   });
 
   test('is published without its key, for clients', async () => {
