@@ -88,14 +88,24 @@ describe('once a clock that ran ahead is right again', () => {
     const signer = await made(at + day);
     const plan = await planCa({ signer, previous }, { now: at, commonName, timing });
     expect(plan.state.signer.cert).not.toBe(signer.cert);
-    expect(plan.state.previous).toEqual({ cert: previous.cert, since: at });
+    expect(caBundle(plan.state)).toBe(plan.state.signer.cert + signer.cert + previous.cert);
+    expect(plan.state.previous?.since).toBe(at);
     expect([plan.changes.length, plan.nextAt]).toEqual([1, at + day]);
   });
 
   test('a CA that begins later is replaced by the next one, if that one has begun', async () => {
     const next = { pair: await made(at), since: at };
-    const plan = await planCa({ signer: await made(at + day), next }, { now: at, commonName, timing });
-    expect(plan.state).toEqual({ signer: next.pair });
+    const signer = await made(at + day);
+    const plan = await planCa({ signer, next }, { now: at, commonName, timing });
+    expect(plan.state).toEqual({ signer: next.pair, previous: { cert: signer.cert, since: at } });
+  });
+
+  test('several old CAs stay trusted together for a day', async () => {
+    const signer = await made(at + day);
+    const previous = { cert: (await made(0)).cert + (await made(0)).cert, since: at };
+    const { state, nextAt } = await planCa({ signer, previous }, { now: at, commonName, timing });
+    expect(caBundle(state).split('BEGIN CERTIFICATE')).toHaveLength(5);
+    expect((await planCa(state, { now: nextAt, commonName, timing })).state).toEqual({ signer: state.signer });
   });
 
   test('a next CA that begins later is made again', async () => {

@@ -14,7 +14,7 @@ export interface CaState {
   signer: KeyPairPem;
   /** Will sign: trusted since `since`, so that every process knows it before it signs. */
   next?: { pair: KeyPairPem; since: number };
-  /** Has signed: trusted until all its leaf certificates are replaced. */
+  /** Have signed, mostly one, newest first: trusted until all their leaf certificates are replaced. */
   previous?: { cert: string; since: number };
 }
 
@@ -48,8 +48,8 @@ export function caBundle(state: CaState): string {
 /**
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
- * So is one that begins later than now, which a clock that ran ahead has made; a step that is dated later counts from
- * now. A next one whose key is not its own is made again.
+ * One that begins later than now is replaced without steps, too, because a clock that ran ahead may have made it. But
+ * this clock may as well lag, so the old one stays trusted. A step that is dated later counts from now. A next one whose key is not its own is made again.
  */
 export async function planCa(
   stored: CaState | undefined,
@@ -66,7 +66,7 @@ export async function planCa(
   }
   if (now < beginTime(current.signer)) {
     const signer = next?.pair ?? (await make());
-    const state = { ...without(current, 'next'), signer };
+    const state = { signer, previous: { cert: current.signer.cert + (current.previous?.cert ?? ''), since: now } };
     return planned(state, ['the certificate authority is not valid yet and is replaced'], timing);
   }
   if (current.next && !next) {
