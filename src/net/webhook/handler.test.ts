@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { createServer, request as httpRequest, type ClientRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { until } from '../../testing/until.ts';
 import type { AdmissionRequest, AdmissionVerdict } from './admission.ts';
@@ -214,6 +214,59 @@ test('without converters there is no conversion path', async () => {
   const handler = webhookHandler({ validators: {}, converters: {}, clock, logger: silentLogger });
   server.removeAllListeners('request').on('request', handler);
   expect((await post('/convert', conversion('example.dev/v2', widget)))[0]).toBe(404);
+});
+
+describe('the log', () => {
+  let lines: string[];
+  beforeEach(() => {
+    lines = [];
+    const logger = createLogger({ write: (line) => void lines.push(line) });
+    const validators = { '/validate/widgets': (request: AdmissionRequest) => verdict(request) };
+    server.removeAllListeners('request').on('request', webhookHandler({ validators, converters: {}, clock, logger }));
+  });
+
+  test('has the beginning of what a caller sends', async () => {
+    const long = (c: string): string => c.repeat(mebibyte);
+    const namesOf = { name: long('n'), namespace: long('s'), userInfo: { username: long('u') } };
+    const resource = { group: 'example.dev', version: 'v1', resource: long('r') };
+    const request = review({ ...namesOf, resource });
+    verdict = () => ({ allowed: false, message: long('m') });
+    expect((await post('/validate/widgets', request))[0]).toBe(200);
+    verdict = () => Promise.reject(new Error(long('e')));
+    expect((await post('/validate/widgets', request))[0]).toBe(500);
+    const [denied, failed] = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(denied).toMatchObject({
+      msg: 'request denied',
+      name: 'n'.repeat(253),
+      namespace: 's'.repeat(63),
+      username: 'u'.repeat(256),
+      resource: 'r'.repeat(253),
+      reason: 'm'.repeat(1_024),
+    });
+    expect(failed).toMatchObject({ msg: 'webhook failed', error: 'e'.repeat(1_024) });
+  });
+
+  test.each<[string, unknown]>([
+    ['reviews that cannot be read', 'not json'],
+    ['denials', review()],
+  ])('has sixty lines a minute at most about %s from one address, and has those of others', async (_what, body) => {
+    verdict = () => ({ allowed: false, message: 'no' });
+    const sent = async (): Promise<number> => {
+      const before = lines.length;
+      for (let i = 0; i < 70; i++) await post('/validate/widgets', body);
+      return lines.length - before;
+    };
+    expect(await sent()).toBe(60);
+    const answered = new Promise((resolve, reject) => {
+      const target = { method: 'POST', localAddress: '127.0.0.2' };
+      const fromElsewhere = httpRequest(`${base}/validate/widgets`, target, (res) => res.resume().on('end', resolve));
+      fromElsewhere.on('error', reject).end(JSON.stringify(body));
+    });
+    await answered;
+    expect(lines).toHaveLength(61);
+    await clock.advance(60_000);
+    expect(await sent()).toBe(60);
+  });
 });
 
 /** Sends the first `bytes` of a review that never ends. `status` resolves with the status of the answer. */

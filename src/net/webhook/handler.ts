@@ -7,10 +7,11 @@ import { Crowded } from '../../base/collections/share.ts';
 import { parseJson } from '../../base/text/parse-json.ts';
 import { requestTarget } from '../../base/request-target.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
-import type { HttpHandler } from '../http/index.ts';
-import { admissionAnswer, readAdmissionReview, type Validator } from './admission.ts';
+import { peerAddress, type HttpHandler } from '../http/index.ts';
+import { admissionAnswer, readAdmissionReview, type AdmissionRequest, type Validator } from './admission.ts';
 import { conversionAnswer, readConversionReview, type Converters } from './conversion.ts';
 import { ReviewBodies } from './review-bodies.ts';
+import { ReviewLog } from './review-log.ts';
 
 /** The options of `webhookHandler`. */
 export interface WebhookOptions {
@@ -51,6 +52,7 @@ const defaultDeadlineMs = 4_000;
  */
 export function webhookHandler(options: WebhookOptions): HttpHandler {
   const bodies = new ReviewBodies(bodyLimits);
+  const log = new ReviewLog(options.logger, options.clock);
   const converts = Object.keys(options.converters).length > 0;
   return (req, res) => {
     const { path } = requestTarget(req);
@@ -58,8 +60,10 @@ export function webhookHandler(options: WebhookOptions): HttpHandler {
     if (!validator && !(converts && path === '/convert')) return send(res, 404, { message: 'not found' });
     if (req.method !== 'POST') return send(res, 405, { message: 'a review is POSTed' });
     const observed = options.observe?.(path);
+    const caller = peerAddress(req.socket) ?? '';
+    const onDenial = (request: AdmissionRequest, message: string): void => log.denied(caller, request, message);
     return bodies
-      .with(req, validator ? admissionLimits : conversionLimits, (body) => answer(body, validator, options))
+      .with(req, validator ? admissionLimits : conversionLimits, (body) => answer(body, validator, options, onDenial))
       .then(
         (body) => {
           observed?.(200);
@@ -68,7 +72,7 @@ export function webhookHandler(options: WebhookOptions): HttpHandler {
         (error: unknown) => {
           const code = statusOf(error);
           observed?.(code);
-          options.logger.error('webhook failed', { webhook: path, error: errorText(error) });
+          log.failed(caller, path, error);
           send(res, code, { message: errorText(error) });
         },
       );
@@ -80,7 +84,12 @@ function statusOf(error: unknown): number {
   return isOperatorError(error, 'ERR_INPUT_INVALID') || isOperatorError(error, 'ERR_TOO_LARGE') ? 400 : 500;
 }
 
-async function answer(text: Buffer, validator: Validator | undefined, options: WebhookOptions): Promise<object> {
+async function answer(
+  text: Buffer,
+  validator: Validator | undefined,
+  options: WebhookOptions,
+  onDenial: (request: AdmissionRequest, message: string) => void,
+): Promise<object> {
   const body = parseJson(String(text), 'the review is not JSON');
   if (!validator) return conversionAnswer(readConversionReview(body), options.converters);
   const request = readAdmissionReview(body);
@@ -92,11 +101,7 @@ async function answer(text: Buffer, validator: Validator | undefined, options: W
   });
   try {
     const verdict = await Promise.race([(async () => validator(request, limit.signal))(), late]);
-    if (!verdict.allowed) {
-      const { resource, namespace, name, operation, username } = request;
-      const fields = { resource: resource.resource, namespace, name, operation, username };
-      options.logger.info('request denied', { ...fields, reason: verdict.message });
-    }
+    if (!verdict.allowed) onDenial(request, verdict.message);
     return admissionAnswer(request.uid, verdict);
   } finally {
     limit.release();
