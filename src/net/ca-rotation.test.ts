@@ -40,6 +40,12 @@ test('a new CA is trusted before it signs, and the old CA until the certificates
   expect([made, trusted, signs, alone].map((step) => step!.changes.length)).toEqual([1, 1, 1, 1]);
 });
 
+test('a bundle has each certificate on lines of its own, also one that was stored without a last line break', async () => {
+  const [signer, old] = await Promise.all([0, 1].map(() => createCa({ commonName, now: 0 })));
+  const state = { signer: { ...signer!, cert: signer!.cert.trimEnd() }, previous: { cert: old!.cert, since: 0 } };
+  expect(caBundle(state)).toBe(signer!.cert + old!.cert);
+});
+
 test('nothing changes before the time that the plan gives', async () => {
   const steps = await life(0);
   expect(steps).toHaveLength(4);

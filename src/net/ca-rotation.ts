@@ -42,7 +42,12 @@ export interface CaPlan {
 
 /** The certificates that clients trust, newest first. */
 export function caBundle(state: CaState): string {
-  return [state.next?.pair.cert, state.signer.cert, state.previous?.cert].filter((cert) => cert !== undefined).join('');
+  return bundleOf(state.next?.pair.cert, state.signer.cert, state.previous?.cert);
+}
+
+/** OpenSSL overlooks a certificate that begins on the last line of the one before it. */
+function bundleOf(...certs: (string | undefined)[]): string {
+  return certs.flatMap((cert) => (cert === undefined ? [] : `${cert.trimEnd()}\n`)).join('');
 }
 
 /**
@@ -66,7 +71,7 @@ export async function planCa(
   }
   if (now < beginTime(current.signer)) {
     const signer = next?.pair ?? (await make());
-    const state = { signer, previous: { cert: current.signer.cert + (current.previous?.cert ?? ''), since: now } };
+    const state = { signer, previous: { cert: bundleOf(current.signer.cert, current.previous?.cert), since: now } };
     return planned(state, ['the certificate authority is not valid yet and is replaced'], timing);
   }
   if (current.next && !next) {
