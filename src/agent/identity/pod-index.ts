@@ -8,8 +8,8 @@ import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();
-  /** Number of pods on this node by `namespace/name` of each of their owners, and of the pod itself. */
-  readonly #owners = new Map<string, number>();
+  /** Pods on this node by `namespace/name` of each of their owners, and of the pod itself. */
+  readonly #owners = new Map<string, Set<PodIdentity>>();
   readonly #byIp = new Map<string, PodIdentity>();
   readonly #gone: { pod: PodIdentity; atMs: number }[] = [];
   readonly #namespaces = new Map<string, number>();
@@ -53,7 +53,7 @@ export class PodIndex {
     if (known?.uid === pod.uid) this.#forgetIps(known);
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';
-    for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, 1);
+    for (const owner of ownersOf(pod)) this.#owners.set(owner, (this.#owners.get(owner) ?? new Set()).add(pod));
     changeCount(this.#namespaces, pod.namespace, 1);
     for (const ip of pod.hostNetwork ? [] : pod.ips) if (!pod.ended || !this.#byIp.has(ip)) this.#byIp.set(ip, pod);
     this.#version++;
@@ -85,6 +85,11 @@ export class PodIndex {
     return this.#owners.has(`${namespace}/${name}`);
   }
 
+  /** The pods of this node that are, or belong to, an object of that name in the namespace. */
+  ofOwner(namespace: string, name: string): Iterable<PodIdentity> {
+    return this.#owners.get(`${namespace}/${name}`) ?? [];
+  }
+
   /** Number of namespaces that have a pod on this node. */
   get namespaces(): number {
     return this.#namespaces.size;
@@ -96,7 +101,11 @@ export class PodIndex {
 
   #unname(pod: PodIdentity): void {
     this.#byName.delete(keyOf(pod));
-    for (const owner of ownersOf(pod)) changeCount(this.#owners, owner, -1);
+    for (const owner of ownersOf(pod)) {
+      const pods = this.#owners.get(owner);
+      pods?.delete(pod);
+      if (pods?.size === 0) this.#owners.delete(owner);
+    }
     changeCount(this.#namespaces, pod.namespace, -1);
   }
 

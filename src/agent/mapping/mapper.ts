@@ -3,6 +3,7 @@ import { Identity } from '../identity/identity.ts';
 import type { Attribute, Metric, MetricsRequest, PointBase } from '../otlp/model.ts';
 import { type Expanded, expandPoint, familyType, layoutOf, sameShape } from './components.ts';
 import { noteExemplars } from './exemplars.ts';
+import { flowRules } from './flow-rules.ts';
 import { handOut, handOutSkipped, type SampleSink } from './hand-out.ts';
 import type { Pair } from './label-set.ts';
 import { metricFamily } from './metric-families.ts';
@@ -426,13 +427,15 @@ export class SeriesMapper {
     const covers = ({ rule }: MonitorCounts): boolean => coversSender(rule, container, port);
     // One list for all streams of a pod, as long as its monitors do not distinguish them.
     const monitors = ofPod.every(covers) ? ofPod : ofPod.filter(covers);
-    const podRules =
-      monitors.length > 0 ? monitors.map((m) => m.rule) : fallbackRules(this.#policy.fallback, namespace);
-    const rules = streamRules(podRules, {
-      family: metricFamily(stream.otlpName),
-      protocol: metricProtocol(stream.otlpName, valueOf),
-      paths: [valueOf('url.path'), valueOf('http.route')].filter((path) => path !== ''),
-    });
+    const { fallback } = this.#policy;
+    const podRules = monitors.length > 0 ? monitors.map((m) => m.rule) : fallbackRules(fallback, namespace);
+    const rules = isFlow(stream.otlpName)
+      ? flowRules(stream.otlpName, subject, { fallback, limits: this.limits, pods: this.#identity.pods })
+      : streamRules(podRules, {
+          family: metricFamily(stream.otlpName),
+          protocol: metricProtocol(stream.otlpName, valueOf),
+          paths: [valueOf('url.path'), valueOf('http.route')].filter((path) => path !== ''),
+        });
     const before = stream.group;
     stream.monitors = monitors;
     stream.scope = null;

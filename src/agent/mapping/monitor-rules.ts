@@ -27,7 +27,7 @@ export type PodRules = Omit<
   CaptureMonitorRule,
   'namespace' | 'name' | 'uid' | 'pods' | 'containers' | 'ports' | 'maxSeries'
 >;
-type Fallback = NonNullable<CaptureConfig['fallback']>;
+export type Fallback = NonNullable<CaptureConfig['fallback']>;
 
 const keepAll: StreamRules = { keep: true, dropLabels: [], podLabels: [], intervalMs: 0 };
 

@@ -266,3 +266,101 @@ test('points identify the sender of spans even where limits refuse their series'
   expect(run.mapper.counts.refused).toBe(1);
   expect(run.identity.spans(resource).pod?.name).toBe('web-1');
 });
+
+describe('data with two ends', () => {
+  const asking: Rule = { pods: ['web-1'], families: ['HTTPServer', 'TCPStats'] };
+  const without: NonNullable<CaptureConfig['fallback']> = [{ families: ['HTTPServer', 'NetworkFlow'] }];
+  const end = (side: 'src' | 'dst', namespace: string, owner: string): Record<string, string> => ({
+    [`k8s.${side}.namespace`]: namespace,
+    [`k8s.${side}.owner.name`]: owner,
+  });
+  const toWeb = { ...end('src', 'far', 'client'), ...end('dst', 'shop', 'web-1') };
+  const toDb = { ...end('src', 'far', 'client'), ...end('dst', 'pay', 'db-0') };
+  const outward = end('src', 'far', 'client');
+  /** The destinations whose statistics are kept, `''` for a connection without an end on this node. */
+  const kept = (rules: readonly Rule[], change: Partial<CaptureConfig> = {}): string[] => {
+    const run = new Run(aConfig(rules, change));
+    for (const point of [toWeb, toDb, outward]) run.send({ name: 'obi.stat.tcp.rtt', point }, 1);
+    return run.samples.map((text) => /k8s_dst_owner_name=([^, ]+)/.exec(text)?.[1] ?? '');
+  };
+
+  test.each<[string, readonly Rule[], NonNullable<CaptureConfig['fallback']>, string[]]>([
+    ['of the pod whose monitor names them, whatever the fallback', [asking], without, ['web-1']],
+    ['of that pod where there is no fallback', [asking], [], ['web-1']],
+    ['of that pod where the fallback is of other namespaces', [asking], [{ namespaces: ['far'] }], ['web-1']],
+    ['of the pods for which the fallback names them', [], [{ namespaces: ['pay'], families: ['TCPStats'] }], ['db-0']],
+    ['of nobody where no rule names them', [{}], [{}], []],
+    ['of nobody where there is no rule', [], [], []],
+    ['of all where a fallback of every namespace names them', [], [{ families: ['TCPStats'] }], ['web-1', 'db-0', '']],
+    [
+      'of a pod with a monitor that does not name them, not although its fallback does',
+      [{ pods: ['web-1'], families: ['HTTPServer'] }],
+      [{ namespaces: ['shop', 'pay'], families: ['TCPStats'] }],
+      ['db-0'],
+    ],
+    [
+      'also of a monitor of containers and ports, which statistics do not name',
+      [{ ...asking, containers: ['main'], ports: '80' }],
+      without,
+      ['web-1'],
+    ],
+  ])('TCP statistics are kept %s', (_what, rules, fallback, expected) => {
+    expect(kept(rules, { fallback })).toEqual(expected);
+  });
+
+  test('TCP statistics are those of the pods of the workload that an end names, not of the whole namespace', () => {
+    const run = new Run(aConfig([asking], { fallback: without }));
+    const owner = ['StatefulSet', 'web'] as const;
+    run.identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: [], owner })));
+    run.identity.pods.upsert(podIdentity(aPod('shop/cart-1')));
+    for (const name of ['web', 'cart-1']) {
+      run.send({ name: 'obi.stat.tcp.rtt', point: { ...toWeb, ...end('dst', 'shop', name) } }, 1);
+    }
+    expect(run.samples).toHaveLength(1);
+    expect(run.samples[0]).toContain('k8s_dst_owner_name=web,');
+  });
+
+  test('TCP statistics outlive the pods of their ends by the monitors of the namespace', () => {
+    const run = new Run(aConfig([asking]));
+    const send = (at: number): void => run.send({ name: 'obi.stat.tcp.rtt', point: toWeb, value: at }, at);
+    send(1);
+    run.identity.pods.deleted(run.identity.pods.named('shop', 'web-1')!, 0);
+    run.identity.pods.sweep(100_000);
+    const now = { wall: t0 + 2_000, mono: 2_000 };
+    run.mapper.refreshIdentity(now, run.sink);
+    run.mapper.setPolicy(policyOf('n', aConfig([asking])), now, run.sink);
+    send(3);
+    expect(run.samples.map((text) => text.split(' ').slice(1).join(' '))).toEqual(['1 1', '3 3']);
+  });
+
+  test('both ends of a connection keep what either wants: labels that both drop, and the shorter interval', () => {
+    const rule = (name: string, dropLabels: string[], intervalMs: number): Rule => ({
+      ...{ namespace: name, pods: [name === 'shop' ? 'web-1' : 'db-0'], families: ['TCPStats'] },
+      ...{ dropLabels, intervalMs },
+    });
+    const rules = [rule('shop', ['a', 'b'], 30_000), rule('pay', ['b', 'c'], 20_000)];
+    const run = new Run(aConfig(rules));
+    const point = { ...end('src', 'pay', 'db-0'), ...end('dst', 'shop', 'web-1'), a: '1', b: '1', c: '1' };
+    for (let at = 0; at <= 40; at += 10) run.send({ name: 'obi.stat.tcp.rtt', point, value: at }, at);
+    expect(run.samples.map((text) => text.split(' ').slice(1).join(' '))).toEqual(['0 0', '20 20', '40 40']);
+    expect(run.samples[0]).toMatch(/^__name__=ebpf_stat_tcp_rtt,a=1,c=1,k8s/);
+  });
+
+  test.each<[string, NonNullable<CaptureConfig['fallback']>]>([
+    ['names other families', [{ families: ['HTTPServer'] }]],
+    ['switches metrics off', [{ families: [] }]],
+  ])('flows belong to the policies’ network: they are kept although the fallback %s', (_what, fallback) => {
+    const run = new Run(aConfig([{ families: ['HTTPServer'] }], { fallback }));
+    for (const point of [toWeb, toDb, outward]) run.send({ name: 'obi.network.flow.bytes', point }, 1);
+    expect(run.samples).toHaveLength(3);
+  });
+
+  test('flows lose the labels that the policies drop everywhere', () => {
+    const run = new Run(
+      aConfig([], { fallback: [{ families: ['HTTPServer'], dropLabels: ['x'], intervalMs: 30_000 }] }),
+    );
+    for (const at of [0, 10]) run.send({ name: 'obi.network.flow.bytes', point: { ...toWeb, x: '1' } }, at);
+    expect(run.samples).toHaveLength(1);
+    expect(run.samples[0]).not.toContain('x=1');
+  });
+});

@@ -498,6 +498,36 @@ describe('sets, limits, exclusions', () => {
     expect(b!.families).not.toContain('TCPStats');
     expect(fileOf(compile(aWorld())).metrics.features).not.toContain('stats');
   });
+  test.each<[string, ClusterTrafficPolicySpec, string[]]>([
+    ['by port', {}, ['HTTPServer', 'HTTPClient', 'RPC', 'DB', 'Messaging', 'NetworkFlow']],
+    [
+      'under AllowList',
+      { capture: { mode: 'AllowList' } },
+      ['HTTPServer', 'HTTPClient', 'RPC', 'DB', 'Messaging', 'NetworkFlow'],
+    ],
+    [
+      'under AllowList with defaults that monitors take them from',
+      { capture: { mode: 'AllowList' }, defaults: { metrics: { families: ['TCPStats', 'HTTPServer'] } } },
+      ['HTTPServer', 'NetworkFlow'],
+    ],
+  ])('pods without a monitor have no TCP statistics that a monitor asks for: %s', (_mode, policy, families) => {
+    const asking = aMonitor('shop/a', { ...app('checkout'), metrics: { families: ['HTTPServer', 'TCPStats'] } });
+    const result = compile(aWorld({ policies: [aPolicy('p', policy)], monitors: [asking] }));
+    expect(result.nodes.get('node-1')!.config.fallback).toEqual([{ families }]);
+  });
+  test('families of a policy’s defaults do not decide about flows, which its network decides', () => {
+    const fallback = (spec: ClusterTrafficPolicySpec) =>
+      compile(aWorld({ policies: [aPolicy('p', { network: { enabled: true }, ...spec })] })).nodes.get('node-1')!.config
+        .fallback;
+    const defaults = { metrics: { families: ['HTTPServer' as const] } };
+    expect(fallback({ defaults })).toEqual([{ families: ['HTTPServer', 'NetworkFlow'] }]);
+    expect(fallback({ defaults: { signals: { metrics: 'Disabled' } } })).toEqual([{ families: [] }]);
+  });
+  test('under AllowList the defaults hold for what a process of a monitor does besides, as on another port', () => {
+    const capture = { mode: 'AllowList' as const };
+    const result = compile(aWorld({ policies: [aPolicy('p', { capture, defaults: { protocols: ['HTTP'] } })] }));
+    expect(result.nodes.get('node-1')!.config.fallback).toEqual([{ protocols: ['HTTP'] }]);
+  });
   test('the export interval is the shortest on the node; the agent thins out the samples of the others', () => {
     const more = {
       monitors: [

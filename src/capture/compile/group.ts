@@ -13,7 +13,7 @@ import { generationKey } from './generations.ts';
 import { limitsOf, nodeWideSettings, retentionOf, rolloutOf } from './node-wide.ts';
 import type { Judged } from './check/acceptance.ts';
 import { headerNames, redactionOf } from './check/redaction.ts';
-import { namespacesOf, policiesOf, type BaseScope } from './select/scope.ts';
+import { namespacesOf, policiesOf, type Base, type BaseScope } from './select/scope.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './select/selections.ts';
 import {
   effectiveSettings,
@@ -143,7 +143,7 @@ export function planGroup(input: GroupInput): GroupPlan {
   const { environment, policies, namespaces, shares } = input;
   const limits = limitsOf(policies);
   const active = shares.flatMap((s) => s.drafts.filter((d) => d.active));
-  const live = input.scopes.filter((s) => s.base.mode !== 'AllowList' && s.base.pausedBy === null);
+  const live = input.scopes.filter((s) => isLive(s.base));
   const everyone = [...live.map((s) => s.base.settings), ...active.map((d) => d.settings)];
   const tcpStats = everyone.some((s) => s.families?.includes('TCPStats'));
   const wide = nodeWideSettings(policies, environment);
@@ -162,7 +162,7 @@ export function planGroup(input: GroupInput): GroupPlan {
       policies,
     ),
   });
-  const fallback = live.flatMap((s) => fallbackRule(s, common));
+  const fallback = input.scopes.flatMap((s) => fallbackRule(s, common));
   const exports = policyExports(policies, namespaces, ownNamespace(environment));
   const redaction = redactionOf(policies, namespaces);
   const histogram = histogramOf(wide.histograms);
@@ -220,6 +220,9 @@ function draft(monitor: MonitorInForce, policies: readonly PolicyInForce[]): Dra
   const active = mode !== 'Exclude' && !suspend && pausedBy === null;
   return { monitor, policies, leaves, settings: effectiveSettings(leaves), pausedBy, active };
 }
+
+/** True when it captures pods that no monitor selects. */
+const isLive = ({ mode, pausedBy }: Base): boolean => mode !== 'AllowList' && pausedBy === null;
 
 function baseEntry({ namespaces, base }: BaseScope, zero: boolean): DiscoveryEntry {
   return {
@@ -286,9 +289,18 @@ function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule,
   };
 }
 
+/**
+ * The rule for what no monitor covers. Under AllowList this is what a process of a monitor does on other ports, so it
+ * has no TCP statistics, which are of a whole pod. Agents of version 0.1.0 judge flows by its families too.
+ */
 function fallbackRule({ namespaces, base }: BaseScope, node: Common): CaptureFallbackRule[] {
   const rules = podRules(base.settings, node);
   if (Object.keys(rules).length === 0) return [];
+  const { families } = rules;
+  if (families && families.length > 0) {
+    const wanted = families.filter((family) => family !== 'TCPStats' || isLive(base));
+    rules.families = familyNames.filter((family) => family === 'NetworkFlow' || wanted.includes(family));
+  }
   return [{ ...(namespaces ? { namespaces: [...namespaces] } : {}), ...rules }];
 }
 
