@@ -26,7 +26,13 @@ export { planRollout, type RolloutNode, type HoldReason } from './rollout.ts';
 export { orphanedMonitors, silencedMonitors, type CaptureObjects } from './compile/select/orphans.ts';
 export { podMismatch } from './compile/check/pod-mismatch.ts';
 export { commonSettings, podView, type PodSetting, type PodView } from './compile/select/pod-view.ts';
-export { matchPods, ownerBehind, workloadName } from './compile/select/pods.ts';
+export {
+  lastingContainers,
+  matchPods,
+  ownerBehind,
+  workloadName,
+  type LastingContainers,
+} from './compile/select/pods.ts';
 export { policyFinding } from './compile/check/policy-checks.ts';
 export { monitorFinding } from './compile/check/monitor-checks.ts';
 export { decides, policiesByStatus, queryFields, queryLimits, queryPolicies } from './query-limits.ts';

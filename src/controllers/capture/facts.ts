@@ -1,7 +1,7 @@
 import { hasSharedCertificate, type PodVolumes } from '../../api/agents/agent-certificate.ts';
 import { someMeta, type KubeObject, type ObjectMeta } from '../../api/meta.ts';
 import { holds, type ConditionedStatus, type ContainerStatus, type PodStatus } from '../../api/statuses.ts';
-import type { NamedLabels, PodFacts } from '../../capture/index.ts';
+import { lastingContainers, type LastingContainers, type NamedLabels, type PodFacts } from '../../capture/index.ts';
 import type { Informer } from '../../runtime/index.ts';
 import { instrumentContainerName, instrumentFault, restartBackOff, type InstrumentFault } from './instrument-fault.ts';
 
@@ -9,7 +9,7 @@ const agentContainerName = 'agent';
 
 /** A pod, reduced to the fields that capture reads. */
 export interface PodObject extends KubeObject {
-  spec?: PodVolumes & { nodeName?: string; containers?: { name: string }[] };
+  spec?: PodVolumes & LastingContainers<{ name: string }> & { nodeName?: string };
   status?: PodStatus;
 }
 
@@ -22,7 +22,7 @@ export interface NodeObject extends KubeObject {
 
 /**
  * Drops all fields of a pod that the functions below (`podFacts`, `agentOf`, `agentRestarts`) and the readiness of
- * agents do not need: pods are the most numerous objects of a large cluster.
+ * agents do not need: pods are the most numerous objects of a large cluster. Sidecars become containers like any other.
  */
 export const podTransform = {
   name: 'capture-pod',
@@ -34,7 +34,7 @@ export const podTransform = {
       metadata: slim(pod.metadata),
       spec: {
         ...optional('nodeName', pod.spec?.nodeName),
-        containers: (pod.spec?.containers ?? []).map(nameOnly),
+        containers: lastingContainers(pod.spec).map(nameOnly),
         ...(isAgentPod(pod)
           ? optional(
               'volumes',
@@ -141,7 +141,7 @@ function read(pod: PodObject): PodFacts | null {
     labels: labels ?? {},
     nodeName,
     ...(owner ? { owner: { kind: owner.kind, name: owner.name } } : {}),
-    containers: (pod.spec?.containers ?? []).map((c) => c.name),
+    containers: lastingContainers(pod.spec).map((c) => c.name),
   };
 }
 

@@ -282,3 +282,21 @@ test('only the identifying fields of a pod are kept', () => {
     fromMs: Date.parse('2024-01-01T00:00:00Z'),
   });
 });
+
+test('a pod has the containers and ports of its sidecars, and those of no init container that ends', () => {
+  const container = (name: string, containerPort: number) => ({ name, image: 'i', ports: [{ containerPort }] });
+  const pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web-1', namespace: 'shop', uid: 'u' } },
+    spec: {
+      initContainers: [container('migrate', 1), { ...container('proxy', 15_001), restartPolicy: 'Always' }],
+      containers: [container('main', 8080)],
+    },
+  } as unknown as KubeObject;
+  expect(indexedPod(slimPod(pod))).toMatchObject({
+    containers: ['main', 'proxy'],
+    ports: [
+      { container: 'main', port: 8080 },
+      { container: 'proxy', port: 15_001 },
+    ],
+  });
+});

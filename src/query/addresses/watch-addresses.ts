@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import { declaredPorts } from '../../capture/explain/index.ts';
-import { policiesByStatus } from '../../capture/index.ts';
+import { lastingContainers, policiesByStatus, type LastingContainers } from '../../capture/index.ts';
 import type { Clock } from '../../base/clock.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { Cache, Informer } from '../../runtime/index.ts';
@@ -13,7 +13,7 @@ interface ContainerShape {
 }
 
 interface PodShape extends KubeObject {
-  spec?: { nodeName?: string; hostNetwork?: boolean; containers?: ContainerShape[] };
+  spec?: LastingContainers<ContainerShape> & { nodeName?: string; hostNetwork?: boolean };
   status?: { phase?: string; startTime?: string; podIP?: string; podIPs?: { ip?: string }[] };
 }
 
@@ -87,7 +87,7 @@ export function watchAddresses(cache: Cache, clock: Pick<Clock, 'now'>): Address
   };
 }
 
-/** The fields that `indexedPod` reads. */
+/** The fields that `indexedPod` reads. Sidecars become containers like any other. */
 export function slimPod(pod: KubeObject): KubeObject {
   const { apiVersion, kind, metadata, spec, status } = pod as PodShape;
   const { name, namespace, uid, labels, ownerReferences, resourceVersion, creationTimestamp } = metadata;
@@ -98,7 +98,7 @@ export function slimPod(pod: KubeObject): KubeObject {
     spec: {
       nodeName: spec?.nodeName,
       hostNetwork: spec?.hostNetwork,
-      containers: spec?.containers?.map(slimContainer),
+      containers: lastingContainers(spec).map(slimContainer),
     },
     status: {
       phase: status?.phase,
@@ -142,7 +142,8 @@ function slimNode(node: KubeObject): KubeObject {
 export function indexedPod(object: KubeObject): IndexedPod {
   const { metadata, spec, status } = object as PodShape;
   const owner = metadata.ownerReferences?.find(({ controller }) => controller);
-  const ports = declaredPorts(spec?.containers ?? []);
+  const containers = lastingContainers(spec);
+  const ports = declaredPorts(containers);
   const ips = [status?.podIP, ...(status?.podIPs ?? []).map(({ ip }) => ip)];
   return {
     namespace: metadata.namespace ?? '',
@@ -151,7 +152,7 @@ export function indexedPod(object: KubeObject): IndexedPod {
     labels: metadata.labels ?? {},
     nodeName: spec?.nodeName ?? '',
     ...(owner ? { owner: { kind: owner.kind, name: owner.name } } : {}),
-    containers: (spec?.containers ?? []).map(({ name }) => name ?? ''),
+    containers: containers.map(({ name }) => name ?? ''),
     ...(ports.length > 0 ? { ports } : {}),
     ips: [...new Set(ips.filter((ip) => ip !== undefined && ip !== ''))] as string[],
     hostNetwork: spec?.hostNetwork === true,

@@ -2,6 +2,7 @@ import type { ExplainStep } from '../../../api/page/types.ts';
 import { captureSteps, declaredPorts, firstNo, no, note, unknown, yes } from '../../../capture/explain/index.ts';
 import {
   compile,
+  lastingContainers,
   podView,
   silencedMonitors,
   type CompileInput,
@@ -68,7 +69,7 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
   const steps = [
     podStep(pod),
     ...sureSteps(
-      captureSteps(decided, declaredPorts(pod.spec?.containers ?? []), silenced, counts.length > 0),
+      captureSteps(decided, declaredPorts(lastingContainers(pod.spec)), silenced, counts.length > 0),
       decided,
       all.view,
     ),

@@ -120,6 +120,20 @@ test('a port that is not listed is named with the field to add it to', () => {
   golden('unlisted-port.txt', text('pod/checkout-1', view, facts(view, [])));
 });
 
+test('a sidecar counts with its name and its ports', () => {
+  const proxy = { name: 'proxy', restartPolicy: 'Always', ports: [{ containerPort: 15_001 }] };
+  const meshed = shopPod('checkout-1', 'node-1', [9000], {
+    spec: { nodeName: 'node-1', initContainers: [proxy], containers: [{ name: 'main' }] },
+  });
+  const pods = list(...itemsOf(shop().pods).slice(0, 4), meshed);
+  const sidecars = { containers: { include: ['proxy'] }, ports: [{ port: 15_001 }] };
+  const view = shop({ pods, monitors: monitors(sidecars) });
+  expect(explained('pod/checkout-1', view).pods[0]!.steps).toContainEqual(
+    expect.objectContaining({ asks: 'port', answer: 'yes', fact: expect.stringContaining('15001 (proxy)') as string }),
+  );
+  expect(first(view)).toBeUndefined();
+});
+
 const monitors = (spec: object, status: object = well) =>
   list(aMonitor('shop/checkout', { selector: { matchLabels: { app: 'checkout' } }, ...spec }, status));
 const policies = (spec: object, status: object = well) => list(aPolicy('default', spec, status));

@@ -16,6 +16,18 @@ export function matchPods(spec: TrafficMonitorSpec, podsOfNamespace: readonly Po
   );
 }
 
+/** The containers of a pod's spec that run as long as the pod. */
+export interface LastingContainers<C> {
+  readonly containers?: readonly C[];
+  readonly initContainers?: readonly (C & { readonly restartPolicy?: string })[];
+}
+
+/** The containers that run as long as their pod: its own, and its sidecars (init containers that always restart). */
+export function lastingContainers<C>(spec: LastingContainers<C> | undefined): C[] {
+  const sidecars = (spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === 'Always');
+  return [...(spec?.containers ?? []), ...sidecars];
+}
+
 function isWorkload(pod: PodFacts, { kind, name }: { kind: WorkloadKind; name: string }): boolean {
   const actual = workloadName(pod, kind);
   return actual !== undefined && matchesGlob(name, actual);
