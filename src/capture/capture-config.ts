@@ -28,7 +28,10 @@ const podRules = {
   podLabels: Type.Optional(Type.Array(Type.String({ maxLength: 317 }), { maxItems: 10 })),
   /** Keep one sample per this many ms; present only when it is longer than the node's export interval. */
   intervalMs: Type.Optional(count),
-  /** Present when the instrument samples everything and the agent decides per finished trace. */
+  /**
+   * Present when the instrument samples everything and the agent decides per finished trace. With a ratio alone, it
+   * holds for processes that the instrument samples by a monitor of other ports.
+   */
   tail: Type.Optional(
     Type.Object(
       {

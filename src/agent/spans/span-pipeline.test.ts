@@ -374,6 +374,44 @@ test('a monitor of one container and port does not apply to spans of a sidecar o
   expect(shown().map((s) => `${s.container} ${s.name}`)).toEqual(['app 9090', 'proxy 8080']);
 });
 
+describe('a process that the instrument samples by a monitor of some of its ports', () => {
+  const monitor = { ports: '9000', tail: { ratio: '0', keepErrors: true } };
+  const ratioOnly = { tail: { ratio: '0.5', keepErrors: false } };
+  const served = (port: string, change: Parameters<typeof span>[0] = {}) =>
+    span({ name: port, attributes: { 'server.port': port }, ...change });
+  const taken = (made: ReturnType<typeof aPipeline>, resource = web()): string[] => {
+    const lucky = `${low}1`;
+    const spans = [served('9000', { status: 'error', traceId: `${high}2` }), served('8080'), span({ kind: 'client' })];
+    made.pipeline.take(request([...spans, served('8080', { name: 'by ratio', traceId: lucky })], resource));
+    return made.shown().map(({ name }) => name);
+  };
+
+  test('has on its other ports the ratio of its namespace', async () => {
+    const made = aPipeline(monitor, { fallback: [{ namespaces: ['shop'], ...ratioOnly }] });
+    expect(taken(made)).toEqual(['9000', 'by ratio']);
+    expect(made.dropped).toEqual(['sampled 1']);
+    // The span of the client waits for a failure in its trace.
+    await made.clock.advance(10_000);
+    made.pipeline.expire();
+    expect(made.dropped).toEqual(['sampled 1', 'sampled 1']);
+  });
+
+  test('has on the ports of a weaker monitor the ratio of that monitor', () => {
+    const rule = { namespace: 'shop', uid: '', pods: ['web-1'] };
+    const weaker = { ...rule, name: 'weaker', ...ratioOnly };
+    const made = aPipeline({}, { monitors: [{ ...rule, name: 'm', ...monitor }, weaker] });
+    expect(taken(made)).toEqual(['9000', 'by ratio']);
+  });
+
+  test('is the only one: where the instrument has sampled by the same rule, its choice is kept', () => {
+    const fallback = [{ namespaces: ['shop'], ...ratioOnly }];
+    expect(taken(aPipeline({ pods: ['web-2'], ...monitor }, { fallback }))).toContain('8080');
+    expect(taken(aPipeline(ratioOnly))).toContain('8080');
+    const beside = aPipeline({ ...monitor, containers: ['proxy'] }, { fallback });
+    expect(taken(beside)).toContain('8080');
+  });
+});
+
 describe('spans that come before the metric points of their process', () => {
   const early = { ...web(), 'k8s.container.name': 'app' };
 

@@ -10,7 +10,7 @@ import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
 import { isShown, pathOf, type ResourceTexts, resourceTexts, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
-import { TailSampler, type TailSpan } from './tail-sampler.ts';
+import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';
 import { UnshownSpans } from './unshown-spans.ts';
 
 /** Why a span was dropped before the ring (the buffer of the stream). */
@@ -124,7 +124,7 @@ export class SpanPipeline {
   #takeOne(
     span: Span,
     resource: ResourceTexts,
-    { rules, monitors, headers }: SpanRules,
+    { rules, tail, ratio, monitors, headers }: SpanRules,
     redactor: Redactor,
     mono: number,
   ): void {
@@ -135,6 +135,7 @@ export class SpanPipeline {
       const subject = { family: null, protocol, paths: paths.filter((path) => path !== '') };
       if (!rules.some((rule) => wants(rule, subject))) return this.#dropped('filtered', 1);
     }
+    if (ratio !== null && !ratioTakes(span.traceId, ratio)) return this.#dropped('sampled', 1);
     const record = spanRecord(resource, span, redactor, headers);
     const candidate: Candidate = {
       traceId: span.traceId,
@@ -146,7 +147,6 @@ export class SpanPipeline {
       record,
       monitors,
     };
-    const tail = rules[0]?.tail;
     if (tail) this.#tail.take(candidate, tail, mono);
     else this.#limit(candidate);
   }

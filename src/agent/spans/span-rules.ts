@@ -2,6 +2,7 @@ import { appendTo } from '../../base/collections/counts.ts';
 import type { CaptureConfig, CaptureMonitorRule } from '../../capture/index.ts';
 import { coversSender, fallbackRules, type PodRules } from '../mapping/monitor-rules.ts';
 import { NodeSpanRate, SpanRate } from './span-rate.ts';
+import type { TailRule } from './tail-sampler.ts';
 
 /** A monitor's limit on spans, and the number refused since the config came into force. */
 export interface MonitorSpans {
@@ -14,6 +15,10 @@ export interface MonitorSpans {
 /** The rules for spans of one pod, strongest first. */
 export interface SpanRules {
   readonly rules: readonly PodRules[];
+  /** How whole traces are chosen; null where the agent keeps what the instrument has sampled. */
+  readonly tail: TailRule | null;
+  /** The share of traces to keep of a process that the instrument samples by another rule; null for all others. */
+  readonly ratio: string | null;
   readonly monitors: readonly MonitorSpans[];
   /** Headers that any of the pod's monitors asked for. */
   readonly headers: ReadonlySet<string>;
@@ -57,7 +62,9 @@ export class SpanRuleIndex {
     let known = this.#bySender.get(key);
     if (!known) {
       const covering = ofPod.filter(({ rule }) => coversSender(rule, container, port));
-      known = covering.length > 0 ? joined(covering) : this.#ofNamespace(namespace);
+      const own = covering.length > 0 ? joined(covering) : this.#ofNamespace(namespace);
+      const sampledBy = ofPod.find(({ rule }) => coversSender(rule, container, null))?.rule;
+      known = { ...own, ...samplingOf(own.rules[0], sampledBy) };
       if (this.#bySender.size >= sendersKept) this.#bySender.clear();
       this.#bySender.set(key, known);
     }
@@ -67,7 +74,8 @@ export class SpanRuleIndex {
   #ofNamespace(namespace: string): SpanRules {
     let known = this.#byNamespace.get(namespace);
     if (!known) {
-      known = { rules: fallbackRules(this.#fallback, namespace), monitors: [], headers: new Set() };
+      const rules = fallbackRules(this.#fallback, namespace);
+      known = { rules, ...samplingOf(rules[0]), monitors: [], headers: new Set() };
       this.#byNamespace.set(namespace, known);
     }
     return known;
@@ -76,7 +84,19 @@ export class SpanRuleIndex {
 
 const sendersKept = 10_000;
 
-function joined(covering: readonly PodMonitor[]): SpanRules {
+/**
+ * What the agent chooses of the spans under a rule. A rule that keeps neither failed nor slow spans has only a ratio.
+ * The instrument has applied it, except where it samples the process by another rule: by that of the strongest monitor
+ * that selects it, `sampledBy`, which holds for all of its ports.
+ */
+function samplingOf(rule: PodRules | undefined, sampledBy = rule): Pick<SpanRules, 'tail' | 'ratio'> {
+  const tail = rule?.tail;
+  if (!tail) return { tail: null, ratio: null };
+  if (tail.keepErrors || tail.keepSlowerThanMs !== undefined) return { tail, ratio: null };
+  return { tail: null, ratio: sampledBy === rule ? null : tail.ratio };
+}
+
+function joined(covering: readonly PodMonitor[]): Omit<SpanRules, 'tail' | 'ratio'> {
   return {
     rules: covering.map(({ rule }) => rule),
     monitors: covering.map(({ spans }) => spans),

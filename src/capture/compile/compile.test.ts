@@ -389,6 +389,63 @@ describe('capture modes of a policy', () => {
   });
 });
 
+describe('a process with a monitor of some of its ports, whose sampler the instrument takes for all of them', () => {
+  const ratio = (r: string): ClusterTrafficPolicySpec => ({ defaults: { sampling: { ratio: r } } });
+  const ports = [{ port: 9000 }];
+  const config = (policies: ClusterTrafficPolicySpec[], monitors: Partial<TrafficMonitorSpec>[]) =>
+    compile(
+      aWorld({
+        policies: policies.map((spec, i) => aPolicy(`p${i}`, spec)),
+        monitors: monitors.map((spec, i) => aMonitor(`shop/m${i}`, { selector: {}, ...spec })),
+      }),
+    ).nodes.get('node-1')!.config;
+  const tails = (monitors: Partial<TrafficMonitorSpec>[]): Record<string, unknown> =>
+    Object.fromEntries(config([ratio('0.05')], monitors).monitors.map(({ name, tail }) => [name, tail]));
+  const ofPolicy = { ratio: '0.05', keepErrors: false };
+
+  test.each<[string, Partial<TrafficMonitorSpec>, boolean]>([
+    ['all, and leaves the choice to the agent', { ports, sampling: { ratio: '0.2', keepErrors: true } }, true],
+    ['more than the policy', { ports, sampling: { ratio: '0.2' } }, true],
+    ['as many as the policy', { ports }, false],
+    ['more, on all ports', { sampling: { ratio: '1' } }, false],
+    ['more, while it is suspended', { ports, sampling: { ratio: '1' }, suspend: true }, false],
+  ])('the agent applies the ratio of the policies to the other ports if that monitor samples %s', (_how, spec, is) => {
+    const rule = { namespaces: ['shop'], tail: ofPolicy };
+    expect(config([ratio('0.05')], [spec]).fallback).toEqual(is ? [rule] : undefined);
+    const capture = { mode: 'AllowList' as const };
+    expect(config([{ capture, ...ratio('0.05') }], [spec]).fallback).toEqual(is ? [rule] : undefined);
+  });
+
+  test('only in its namespace, where the other rules of the policies still apply', () => {
+    const both = { ...ratio('0.05'), defaults: { ...ratio('0.05').defaults, protocols: ['HTTP' as const] } };
+    const sampled = { ports, sampling: { ratio: '1' } };
+    const rules = { protocols: ['HTTP'] };
+    expect(config([both], [sampled]).fallback).toEqual([{ namespaces: ['shop'], ...rules, tail: ofPolicy }, rules]);
+    const critical = { namespaceSelector: { matchLabels: { tier: 'critical' } }, capture: { ports: [{ port: 1 }] } };
+    expect(config([both, critical], [sampled]).fallback).toEqual([
+      { namespaces: ['pay'], ...rules },
+      { namespaces: ['shop'], ...rules, tail: ofPolicy },
+    ]);
+  });
+
+  test('a policy that keeps failures, or everything, needs no such rule', () => {
+    const failures: ClusterTrafficPolicySpec = { defaults: { sampling: { ratio: '0.05', keepErrors: true } } };
+    const own = { ratio: '0.05', keepErrors: true };
+    expect(config([failures], [{ ports }]).fallback).toEqual([{ tail: own }]);
+    expect(config([ratio('1')], [{ ports, sampling: { ratio: '1', keepErrors: true } }]).fallback).toBeUndefined();
+  });
+
+  test('the agent applies the ratio of a weaker monitor, unless the two can share no pod', () => {
+    const strong = { priority: 1, ports, sampling: { keepErrors: true } };
+    const label = (app: string): Partial<TrafficMonitorSpec> => ({ selector: { matchLabels: { app } } });
+    expect(tails([strong, {}])['m1']).toEqual(ofPolicy);
+    expect(tails([{ ...strong, priority: -1 }, {}])).toMatchObject({ m1: undefined });
+    expect(tails([{ ...strong, ...label('cart') }, label('checkout')])).toMatchObject({ m1: undefined });
+    expect(tails([{ ...strong, ...label('checkout') }, label('checkout')])['m1']).toEqual(ofPolicy);
+    expect(tails([strong, { sampling: { ratio: '1' } }])).toMatchObject({ m1: undefined });
+  });
+});
+
 describe('flows', () => {
   const edge = { nodeSelector: { matchLabels: { pool: 'edge' } } };
   const on = { network: { enabled: true } };

@@ -53,10 +53,16 @@ interface Draft {
 
 /** The monitors of one namespace under the policies of one group of nodes. */
 export interface Share {
+  namespace: string;
   /** Strongest first. */
   drafts: readonly Draft[];
   entries: readonly DiscoveryEntry[];
   exclusions: readonly Selection[];
+  /**
+   * The largest share of traces that the instrument samples for a monitor of ports; 0 without one. It samples a process
+   * by its strongest monitor, on all ports.
+   */
+  portShare: number;
   /** The names of the headers that spans carry, as the monitors write them. */
   headers: readonly string[];
   generations: CaptureConfig['generations'];
@@ -123,11 +129,13 @@ export function planShare(policies: readonly PolicyInForce[], own: NamespaceMoni
   const drafts = own.inForce.map((m) => draft(m, covering));
   const active = drafts.filter((d) => d.active);
   return {
+    namespace: own.namespace.name,
     drafts,
     entries: monitorEntries(active),
     exclusions: own.inForce
       .filter((m) => m.spec.mode === 'Exclude' && !m.spec.suspend)
       .flatMap((m) => monitorSelections(namespaceOf(m), m.spec)),
+    portShare: Math.max(0, ...active.flatMap((d) => (d.monitor.spec.ports ? [shareOf(d.settings)] : []))),
     headers: active.flatMap((d) => d.monitor.spec.http?.headers?.capture ?? []),
     generations: generationsOf(own.judged),
   };
@@ -162,7 +170,7 @@ export function planGroup(input: GroupInput): GroupPlan {
       policies,
     ),
   });
-  const fallback = input.scopes.flatMap((s) => fallbackRule(s, common));
+  const fallback = input.scopes.flatMap((s) => fallbackRules(s, common, shares));
   const exports = policyExports(policies, namespaces, ownNamespace(environment));
   const redaction = redactionOf(policies, namespaces);
   const histogram = histogramOf(wide.histograms);
@@ -185,7 +193,12 @@ export function planGroup(input: GroupInput): GroupPlan {
 
 /** The plan for the monitors of one namespace in a group with these values. */
 export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
-  const monitors = new Map(drafts.map((d) => [d.monitor.key, finish(d, common)]));
+  const monitors = new Map<string, MonitorPlan>();
+  const ofPorts: Draft[] = [];
+  for (const d of drafts) {
+    monitors.set(d.monitor.key, finish(d, common, ofPorts));
+    if (d.active && d.monitor.spec.ports) ofPorts.push(d);
+  }
   const rules = [...monitors.values()].flatMap(({ rule }) => rule ?? []);
   const digest = rules.length > 0 ? sha256Hex(canonicalJson(rules)) : null;
   return { exportIntervalMs: common.exportIntervalMs, digest, monitors };
@@ -290,21 +303,39 @@ function podRules(s: EffectiveSettings, node: Common): Omit<CaptureFallbackRule,
 }
 
 /**
- * The rule for what no monitor covers. Under AllowList this is what a process of a monitor does on other ports, so it
+ * The rules for what no monitor covers. Under AllowList this is what a process of a monitor does on other ports, so it
  * has no TCP statistics, which are of a whole pod. Agents of version 0.1.0 judge flows by its families too.
+ * In a namespace where the instrument samples a larger share for a monitor of ports, the rule also has the ratio.
  */
-function fallbackRule({ namespaces, base }: BaseScope, node: Common): CaptureFallbackRule[] {
+function fallbackRules({ namespaces, base }: BaseScope, node: Common, shares: readonly Share[]): CaptureFallbackRule[] {
   const rules = podRules(base.settings, node);
-  if (Object.keys(rules).length === 0) return [];
   const { families } = rules;
   if (families && families.length > 0) {
     const wanted = families.filter((family) => family !== 'TCPStats' || isLive(base));
     rules.families = familyNames.filter((family) => family === 'NetworkFlow' || wanted.includes(family));
   }
-  return [{ ...(namespaces ? { namespaces: [...namespaces] } : {}), ...rules }];
+  const own = shareOf(base.settings);
+  const exceeding = new Set(shares.flatMap(({ namespace, portShare }) => (portShare > own ? [namespace] : [])));
+  const thinned = namespaces ? namespaces.filter((name) => exceeding.has(name)) : [...exceeding].toSorted();
+  const others = namespaces?.filter((name) => !exceeding.has(name));
+  return [
+    ...(thinned.length > 0 ? [{ namespaces: thinned, ...rules, tail: ratioOf(base.settings) }] : []),
+    ...(Object.keys(rules).length > 0 && others?.length !== 0
+      ? [{ ...(others ? { namespaces: others } : {}), ...rules }]
+      : []),
+  ];
 }
 
-function finish(d: Draft, common: Common): MonitorPlan {
+/** The share of traces that the instrument samples under these settings. */
+const shareOf = ({ sampler }: EffectiveSettings): number => Number(sampler.arg ?? '1');
+
+/** Makes the agent apply the ratio where the instrument samples a process by a stronger monitor of other ports. */
+function ratioOf({ sampler }: EffectiveSettings): NonNullable<CaptureFallbackRule['tail']> {
+  return { ratio: sampler.arg ?? '1', keepErrors: false };
+}
+
+/** `ofPorts` are the active monitors of ports that are stronger. */
+function finish(d: Draft, common: Common, ofPorts: readonly Draft[]): MonitorPlan {
   const { monitor: m, settings } = d;
   const { limits } = common;
   const ceilings = d.policies.flatMap((p) => p.spec.limits?.maxSeriesPerMonitor ?? []);
@@ -327,12 +358,14 @@ function finish(d: Draft, common: Common): MonitorPlan {
     d.policies,
     settings.exports.includes('traces'),
   );
+  const isThinned = ofPorts.some((o) => shareOf(o.settings) > shareOf(settings) && mayOverlap(o.monitor.spec, m.spec));
   const rule: MonitorPlan['rule'] = d.active
     ? {
         namespace: namespaceOf(m),
         name: m.object.metadata.name ?? '',
         uid: m.object.metadata.uid ?? '',
         ...podRules(settings, common),
+        ...(isThinned ? { tail: ratioOf(settings) } : {}),
         ...(m.spec.containers?.include ? { containers: sortedSet(m.spec.containers.include) } : {}),
         ...(m.spec.ports ? { ports: portsText(portRanges(m.spec.ports)) } : {}),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
