@@ -1,4 +1,5 @@
 import { trafficMonitors } from '../../api/v1alpha1/index.ts';
+import { coreResources } from '../../kube/index.ts';
 import { CaptureWorld } from '../../testing/capture/operator.ts';
 import { until } from '../../testing/until.ts';
 
@@ -464,6 +465,35 @@ test('an edit restarts capture where a pod of its namespace runs; elsewhere the 
 
   world.putPod('shop/checkout-3', 'node-3', { app: 'checkout' });
   await until('the restart', () => idle.ack?.phase === 'Running' && idle.config?.monitors.length === 2);
+});
+
+test('a namespace that comes or goes restarts capture nowhere; a pod of it restarts its own node', async () => {
+  await aCluster(3);
+  world.put('namespaces', { metadata: { name: 'bank', labels: { tier: 'critical' } } });
+  const critical = { namespaceSelector: { matchLabels: { tier: 'critical' } }, capture: { ports: [{ port: 7000 }] } };
+  world.putPolicy('open', { rollout: { minInterval: '0s', maxUnavailable: '100%' } });
+  world.putPolicy('critical', critical);
+  const listed = (names: string) => (): boolean =>
+    world.agents.every((a) => a.config?.instrument.yaml.includes(`k8s_namespace: ${names}\n`));
+  await until('the entries of some namespaces', listed('bank'));
+  await world.settled();
+  const before = world.agents.map((a) => a.restarts.length);
+  const restarts = (): number[] => world.agents.map((a, i) => a.restarts.length - before[i]!);
+
+  world.put('namespaces', { metadata: { name: 'fresh' } });
+  await until('the new namespace in the file', listed('"{fresh,pay,shop}"'));
+  world.put('namespaces', { metadata: { name: 'vault', labels: { tier: 'critical' } } });
+  await until('another namespace in the file', listed('"{bank,vault}"'));
+  await world.settled();
+  expect(restarts()).toEqual([0, 0, 0]);
+
+  world.putPod('fresh/web-1', 'node-2', { app: 'web' });
+  await until('the restart', () => restarts()[1] === 1);
+  await world.settled();
+  world.api.storage.remove(coreResources.namespaces, undefined, 'vault');
+  await until('the file without it', listed('bank'));
+  await world.settled();
+  expect(restarts()).toEqual([0, 1, 0]);
 });
 
 test('the next leader continues a rollout that is half done, and restarts no node twice', async () => {
