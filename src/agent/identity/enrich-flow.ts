@@ -16,18 +16,25 @@ export interface EnrichedFlow {
   readonly contradicts: boolean;
 }
 
-const sides = ['src', 'dst'] as const;
-type Side = (typeof sides)[number];
+export const flowSides = ['src', 'dst'] as const;
+export type FlowSide = (typeof flowSides)[number];
+const noSides: ReadonlySet<FlowSide> = new Set();
 
 /**
  * Verifies the ends of a flow. An end that is a pod of this node, by its address or else by its name, gets the names of
  * that pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A
  * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
  * name: a node has no namespace, so its name cannot make the flow count for a wrong namespace.
+ * The instrument is always asked for the node of each end, because without addresses a workload that has pods here and
+ * elsewhere can be either. That of a far end is kept only for the sides in `farNodes`.
  * Shape: pure.
  */
-export function enrichFlow(attributes: readonly Attribute[], pods: PodIndex): EnrichedFlow {
-  const ends = sides.map((side) => endOf(attributes, side, pods));
+export function enrichFlow(
+  attributes: readonly Attribute[],
+  pods: PodIndex,
+  farNodes: ReadonlySet<FlowSide> = noSides,
+): EnrichedFlow {
+  const ends = flowSides.map((side) => endOf(attributes, side, pods, farNodes.has(side)));
   const local = [...new Set(ends.flatMap(({ namespace }) => namespace ?? []))];
   const believed = ends.map((end) => (local.length > 0 || end.isNode ? end.keys : new Map<string, string>()));
   const kept = attributes.filter(({ key }) => !isReservedLabel(labelName(key)) && !endPorts.has(key));
@@ -73,7 +80,7 @@ interface End {
   readonly keys: ReadonlyMap<string, string>;
 }
 
-function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): End {
+function endOf(attributes: readonly Attribute[], side: FlowSide, pods: PodIndex, keepsFarNode: boolean): End {
   const prefix = `k8s.${side}.`;
   const keys = new Map<string, string>();
   for (const { key } of attributes) {
@@ -92,8 +99,11 @@ function endOf(attributes: readonly Attribute[], side: Side, pods: PodIndex): En
     const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);
     return { namespace: pod.namespace, isNode: false, contradicts, keys: names };
   }
-  const here = pods.synced && address === '' && namespace !== '' && pods.hasOwner(namespace, owner);
+  // An instrument that runs an earlier file names no node.
+  const mayBeHere = address === '' && ['', pods.node].includes(said('node.name'));
+  const here = pods.synced && mayBeHere && namespace !== '' && pods.hasOwner(namespace, owner);
   if (here) keys.set(`${prefix}node.name`, pods.node);
+  else if (!keepsFarNode) keys.delete(`${prefix}node.name`);
   return { namespace: here ? namespace : undefined, isNode, contradicts: false, keys };
 }
 

@@ -230,6 +230,40 @@ describe('the ends of a flow', () => {
     expect(flow({ 'k8s.src.namespace': 'pay', 'k8s.src.owner.name': 'web', ...remote }).local).toEqual([]);
   });
 
+  describe('between workloads that have pods on this node and on others', () => {
+    const here = nodePods(
+      ...['shop/web-1', 'shop/cart-1'].map((name) => aPod(name, { owner: ['StatefulSet', name.slice(5, -2)] })),
+    ).pods;
+    const named = (side: string, name: string, node: string): Record<string, string> => ({
+      ...{ [`k8s.${side}.namespace`]: 'shop', [`k8s.${side}.owner.name`]: name },
+      ...{ [`k8s.${side}.owner.type`]: 'StatefulSet', [`k8s.${side}.node.name`]: node },
+    });
+    const nodesOf = (src: string, dst: string, farNodes?: ReadonlySet<'src' | 'dst'>): unknown[] => {
+      const given = attributes({ ...named('src', 'web', src), ...named('dst', 'cart', dst) });
+      const { attributes: got, local } = enrichFlow(given, here, farNodes);
+      return [plain(got)['k8s.src.node.name'], plain(got)['k8s.dst.node.name'], local.join()];
+    };
+
+    test.each([
+      ['n', 'n', ['n', 'n', 'shop']],
+      ['n', 'far', ['n', undefined, 'shop']],
+      ['far', 'n', [undefined, 'n', 'shop']],
+      ['far', 'far', [undefined, undefined, '']],
+    ])('a flow from node %s to %s has the ends on this node that the instrument says', (src, dst, expected) => {
+      expect(nodesOf(src, dst)).toEqual(expected);
+    });
+
+    test('an instrument that runs an earlier file names no node, and both workloads are taken to be here', () => {
+      expect(nodesOf('', '')).toEqual(['n', 'n', 'shop']);
+    });
+
+    test('the node of an end elsewhere is kept on the sides that are asked for', () => {
+      expect(nodesOf('n', 'far', new Set(['dst']))).toEqual(['n', 'far', 'shop']);
+      expect(nodesOf('far', 'n', new Set(['dst']))).toEqual([undefined, 'n', 'shop']);
+      expect(nodesOf('far', 'n', new Set(['src', 'dst']))).toEqual(['far', 'n', 'shop']);
+    });
+  });
+
   test('a flow with both ends on this node counts for the namespace of each', () => {
     const ends = { 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web', 'dst.address': '10.0.0.5' };
     expect(flow(ends).local).toEqual(['shop']);

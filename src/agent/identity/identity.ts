@@ -1,6 +1,6 @@
 import type { Attribute } from '../otlp/model.ts';
 import { type Enriched, enrichResource } from './enrich.ts';
-import { type EnrichedFlow, enrichFlow } from './enrich-flow.ts';
+import { type EnrichedFlow, enrichFlow, type FlowSide } from './enrich-flow.ts';
 import { instanceKey, lastText } from './instance-id.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import { PodIndex } from './pod-index.ts';
@@ -33,7 +33,8 @@ export interface SpanSender extends Enriched {
 export class Identity {
   readonly pods: PodIndex;
   readonly #resources = new WeakMap<readonly Attribute[], KeptResource>();
-  readonly #flows = new WeakMap<readonly Attribute[], Kept<EnrichedFlow>>();
+  #flows = new WeakMap<readonly Attribute[], Kept<EnrichedFlow>>();
+  #farNodes: ReadonlySet<FlowSide> = new Set();
   readonly #proofs = new ResourceProofs();
 
   constructor(pods = new PodIndex()) {
@@ -67,11 +68,17 @@ export class Identity {
     else if (sender.pod) this.#proofs.show(resource, sender.pod, point, nowMs);
   }
 
+  /** Sets the sides of a flow on which the node of an end elsewhere is kept. */
+  keepFarNodes(sides: ReadonlySet<FlowSide>): void {
+    this.#farNodes = sides;
+    this.#flows = new WeakMap();
+  }
+
   flow(attributes: readonly Attribute[]): EnrichedFlow {
     const { version } = this.pods;
     const known = this.#flows.get(attributes);
     if (known?.version === version) return known.enriched;
-    const fresh = enrichFlow(attributes, this.pods);
+    const fresh = enrichFlow(attributes, this.pods, this.#farNodes);
     const enriched = known && isSameFlow(known.enriched, fresh) ? known.enriched : fresh;
     this.#flows.set(attributes, { version, enriched });
     return enriched;

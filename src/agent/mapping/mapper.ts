@@ -105,6 +105,7 @@ export class SeriesMapper {
   constructor(policy: MappingPolicy, identity = new Identity()) {
     this.#policy = policy;
     this.#identity = identity;
+    identity.keepFarNodes(policy.farNodes);
     this.#peers = new PeerNames(identity.pods);
     this.limits = new SeriesLimits(policy.limits, policy.monitors);
   }
@@ -365,6 +366,7 @@ export class SeriesMapper {
   setPolicy(policy: MappingPolicy, now: Moment, sink: SampleSink): void {
     this.flush(sink);
     this.#policy = policy;
+    this.#identity.keepFarNodes(policy.farNodes);
     this.#made = new ResourceLabels();
     this.limits.reset(policy.limits, policy.monitors);
     const left = new Set<Group>();

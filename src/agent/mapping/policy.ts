@@ -1,4 +1,5 @@
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
+import { type FlowSide, flowSides } from '../identity/enrich-flow.ts';
 import { Redactors } from '../redaction/redactor.ts';
 
 /** What the mapping of points to series depends on: the node's identity and the rules of the current capture config. */
@@ -16,6 +17,8 @@ export interface MappingPolicy {
   readonly redactors: Redactors;
   /** The cluster's name that a policy gives; `''` leaves it to the instrument. */
   readonly cluster: string;
+  /** The sides of a flow on which a policy asks for the node, so that an end on another node keeps it. */
+  readonly farNodes: ReadonlySet<FlowSide>;
 }
 
 /** The instrument's own default bounds for durations (seconds) and body sizes (bytes). */
@@ -39,6 +42,7 @@ export function defaultPolicy(node: string): MappingPolicy {
     sizeBounds: defaultSizeBounds,
     redactors: new Redactors(),
     cluster: '',
+    farNodes: new Set(),
   };
 }
 
@@ -54,6 +58,7 @@ export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
     sizeBounds: histogram.sizeBounds ?? defaultSizeBounds,
     redactors: new Redactors(redaction),
     cluster: clusterOf(config.instrument.yaml),
+    farNodes: farNodesOf(config.instrument.yaml),
   };
 }
 
@@ -61,4 +66,14 @@ export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
 function clusterOf(yaml: string): string {
   const text = /^ {4}cluster_name: (.+)$/m.exec(yaml)?.[1] ?? '';
   return text.startsWith('"') ? String(JSON.parse(text)) : text;
+}
+
+/**
+ * The sides whose node a policy asks for, in the instrument's file. The pattern with which the controller always asks
+ * for both nodes is not among the names that a policy can have.
+ */
+function farNodesOf(yaml: string): ReadonlySet<FlowSide> {
+  const list = /^ {4}obi_network_flow_bytes:\n {6}include: \[(.*)\]$/m.exec(yaml)?.[1] ?? '';
+  const names = new Set(list.replaceAll('"', '').split(', '));
+  return new Set(flowSides.filter((side) => names.has(`k8s.${side}.node.name`) || names.has(`k8s.${side}.*`)));
 }

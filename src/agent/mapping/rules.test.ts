@@ -1,4 +1,5 @@
-import { builtinLimits, type CaptureConfig } from '../../capture/index.ts';
+import { builtinLimits, type CaptureConfig, compile } from '../../capture/index.ts';
+import { aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { aPod, nodePods, senderAttributes } from '../../testing/node-pods.ts';
 import { podIdentity } from '../identity/pod-identity.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
@@ -189,6 +190,34 @@ test('redaction rules of a policy apply to all labels, rules of a namespace only
     '__name__=a_b,k8s_namespace_name=shop,k8s_pod_name=web-1,service_name=s,url_path=/u/# 1 1',
     '__name__=a_b,k8s_namespace_name=pay,k8s_pod_name=db-0,url_path=/u/# 1 1',
   ]);
+});
+
+test('flows that differ only in the far node share a series, unless a policy asks for that node', () => {
+  const asking = (attributes_: string[]): CaptureConfig =>
+    compile(aWorld({ policies: [aPolicy('p', { network: { enabled: true, attributes: attributes_ } })] })).nodes.get(
+      'node-1',
+    )!.config;
+  const run = new Run(asking([]));
+  const send = (far: string, value: number, seconds: number): void => {
+    const src = { 'k8s.src.namespace': 'shop', 'k8s.src.owner.name': 'web-1', 'k8s.src.node.name': 'n' };
+    const dst = { 'k8s.dst.namespace': 'ops', 'k8s.dst.owner.name': 'log', 'k8s.dst.node.name': far };
+    run.send({ name: 'obi.network.flow.bytes', point: { ...src, ...dst }, value }, seconds);
+  };
+  const ends =
+    '__name__=ebpf_network_flow_bytes,k8s_dst_namespace=ops,*k8s_dst_owner_name=log,k8s_src_namespace=shop,k8s_src_node_name=n,k8s_src_owner_name=web-1';
+  send('b', 10, 1);
+  send('c', 5, 2);
+  send('b', 11, 3);
+  const plain = ends.replace('*', '');
+  expect(run.samples.splice(0)).toEqual([`${plain} 1 10`, `${plain} 2 15`, `${plain} 3 16`]);
+  const asked = ['k8s.dst.node.name', 'k8s.src.node.name', 'k8s.dst.*'];
+  for (const [i, attribute] of asked.entries()) {
+    run.mapper.setPolicy(policyOf('n', asking([attribute])), { wall: t0, mono: 0 }, run.sink);
+    send('b', 20 + i, 10 + i);
+    expect(run.samples.at(-1)).toMatch(
+      attribute.startsWith('k8s.dst') ? ends.replace('*', 'k8s_dst_node_name=b,') : plain,
+    );
+  }
 });
 
 test('exponential histograms are converted to the bounds of the policy', () => {

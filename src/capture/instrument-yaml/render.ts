@@ -164,8 +164,14 @@ function alternatives(values: readonly string[] | undefined): string | undefined
 }
 
 /**
- * The attributes of a flow: the identity of both ends. Names of single pods are left out unless requested, because they
- * multiply the series. Only the server's port is requested, whichever end it is: the client's port differs with each
+ * Requests the node of both ends. It is a pattern, so that the agent can tell it from the names that a policy requests:
+ * only where a policy does, a series keeps the node of an end elsewhere.
+ */
+const nodesOfEnds = 'k8s.*.node.name';
+
+/**
+ * The attributes of a flow: the identity of both ends, and their nodes, by which the agent knows the ends that are its
+ * own. Names of single pods are left out unless requested, because they multiply the series. Only the server's port is requested, whichever end it is: the client's port differs with each
  * connection. The agent puts the port on the server's side.
  */
 function flowAttributes(n: NetworkSettings): string[] {
@@ -176,7 +182,7 @@ function flowAttributes(n: NetworkSettings): string[] {
     ...(n.cidrs.length > 0 ? [`${end}.cidr`] : []),
   ]);
   const asked = n.attributes.map((name) => (name === 'src.port' || name === 'dst.port' ? 'server.port' : name));
-  return [...new Set(['host.id', 'direction', 'k8s.cluster.name', ...ends, ...asked])].toSorted();
+  return [...new Set(['host.id', 'direction', 'k8s.cluster.name', nodesOfEnds, ...ends, ...asked])].toSorted();
 }
 
 function network(n: NetworkSettings): YamlMap {

@@ -6,8 +6,12 @@ import { readSettings } from '../../base/settings.ts';
 import type { Objects, ServiceSummary, Topology, WorkloadExplanation } from '../../api/page/types.ts';
 import type { ApiReviews } from '../../kube/reviews.ts';
 import { startAgentCluster, type AgentCluster } from '../../testing/query/agent-cluster.ts';
+import { aPod } from '../../testing/node-pods.ts';
 import { askApi, type ApiAnswer, type ApiParams } from '../../testing/query/api-client.ts';
 import { watchedObjects } from '../../testing/query/watched-objects.ts';
+import { enrichFlow } from '../../agent/identity/enrich-flow.ts';
+import { podIdentity } from '../../agent/identity/pod-identity.ts';
+import { PodIndex } from '../../agent/identity/pod-index.ts';
 import { AddressIndex } from '../addresses/address-index.ts';
 import { querySettingTable, startQueryServer, type QueryServer } from '../index.ts';
 
@@ -209,6 +213,49 @@ test('addresses and names resolve to workloads; between two workloads is one edg
       'workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ',
     ].sort(),
   );
+});
+
+test('of workloads that both have pods on two nodes, each byte counts once', async () => {
+  const before = end - 7_200_000;
+  const podsOf = new Map(
+    nodes.map((nodeName) => {
+      const pods = new PodIndex();
+      for (const name of ['left', 'right']) {
+        const pod = aPod(`shop/${name}-x`, { owner: ['StatefulSet', name] });
+        pods.upsert(podIdentity({ ...pod, spec: { ...(pod['spec'] as object), nodeName } }));
+      }
+      pods.markSynced();
+      return [nodeName, pods];
+    }),
+  );
+  const report = (seenOn: string, from: string, to: string, perSecond: number): void => {
+    const side = (end_: string, name: string, node: string): [string, string][] => [
+      [`k8s.${end_}.namespace`, 'shop'],
+      [`k8s.${end_}.owner.name`, name],
+      [`k8s.${end_}.owner.type`, 'StatefulSet'],
+      [`k8s.${end_}.node.name`, node],
+    ];
+    const told = [['direction', 'request'] as const, ...side('src', 'left', from), ...side('dst', 'right', to)];
+    const { attributes } = enrichFlow(
+      told.map(([key, value]) => ({ key, value })),
+      podsOf.get(seenOn)!,
+    );
+    const labels = Object.fromEntries(attributes.map(({ key, value }) => [key.replaceAll('.', '_'), String(value)]));
+    for (let k = 0; k <= 20; k++)
+      cluster.append(
+        seenOn,
+        { __name__: 'ebpf_network_flow_bytes', ...labels },
+        before - (20 - k) * 30_000,
+        k * 30 * perSecond,
+      );
+  };
+  report('node-1', 'node-1', 'node-1', 1);
+  for (const seenOn of nodes) report(seenOn, 'node-1', 'node-2', 20);
+  for (const seenOn of nodes) report(seenOn, 'node-2', 'node-1', 300);
+  report('node-2', 'node-2', 'node-2', 4_000);
+  expect(lines(await topology({ end: String(before / 1000) }))).toEqual([
+    'workload/shop/StatefulSet/left>workload/shop/StatefulSet/right>tcp flows    4321 0',
+  ]);
 });
 
 test('gRPC calls are edges, with the metric names of each instrument version', async () => {

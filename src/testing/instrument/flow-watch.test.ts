@@ -63,7 +63,10 @@ test('a look at the sockets asks once for the pod of a process, and not if its c
   expect(asked).toEqual([1, 2, 1, 2]);
 });
 
-test('only the selected attributes are sent, and a prefix selects all that begin with it', async () => {
+test('only the selected attributes are sent, and a pattern selects all that it matches', async () => {
+  expect(Object.keys(await flowsOf('node-1', [connection(1, 0)], ['k8s.*.node.name']))).toEqual([
+    'k8s.src.node.name=node-1 k8s.dst.node.name=node-2',
+  ]);
   const keys = Object.keys(await flowsOf('node-1', [connection(1, 0)], ['k8s.src.*']));
   expect(keys).toEqual([
     'k8s.src.namespace=shop k8s.src.name=checkout-1 k8s.src.type=Pod k8s.src.owner.name=checkout k8s.src.owner.type=Deployment k8s.src.node.name=node-1',

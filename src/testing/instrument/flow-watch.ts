@@ -24,7 +24,7 @@ export interface FlowEnd {
 export interface FlowWatchOptions {
   /** The node whose flows are reported: those with an end on it. */
   readonly node: string;
-  /** The attributes that the instrument's file selects; each is a name, or a prefix with `*`. */
+  /** The attributes that the instrument's file selects; each is a name, or a pattern with one `*`. */
   readonly include: readonly string[];
   /** The pod that a process runs in. */
   readonly endOf: (pid: number) => Promise<FlowEnd | null>;
@@ -140,7 +140,9 @@ function endOf(side: 'src' | 'dst', end: FlowEnd | null): string[][] {
 }
 
 function covers(pattern: string, key: string): boolean {
-  return pattern.endsWith('*') ? key.startsWith(pattern.slice(0, -1)) : pattern === key;
+  const [start = '', end] = pattern.split('*');
+  if (end === undefined) return pattern === key;
+  return key.length >= start.length + end.length && key.startsWith(start) && key.endsWith(end);
 }
 
 function portOf(address: string): number {
