@@ -204,9 +204,13 @@ function parseLabelSelector(text: string, field: string): (labels: Labels) => bo
   return (labels) => tests.every((test) => test(labels));
 }
 
+const labelKey = '[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?';
+const setForm = new RegExp(`^(${labelKey})\\s+(in|notin)\\s*\\(([^()]*)\\)$`);
+const equalityForm = new RegExp(`^(${labelKey})\\s*(==|=|!=)\\s*([-A-Za-z0-9_.]*)$`);
+const existsForm = new RegExp(`^(!?)\\s*(${labelKey})$`);
+
 function requirement(part: string, field: string): (labels: Labels) => boolean {
-  const key = '[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?';
-  const set = new RegExp(`^(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)$`).exec(part);
+  const set = setForm.exec(part);
   if (set) {
     const values = new Set(set[4]!.split(',').map((v) => v.trim()));
     const name = set[1]!;
@@ -214,12 +218,12 @@ function requirement(part: string, field: string): (labels: Labels) => boolean {
       ? (labels) => labels[name] !== undefined && values.has(labels[name])
       : (labels) => labels[name] === undefined || !values.has(labels[name]);
   }
-  const equality = new RegExp(`^(${key})\\s*(==|=|!=)\\s*([-A-Za-z0-9_.]*)$`).exec(part);
+  const equality = equalityForm.exec(part);
   if (equality) {
     const [, name = '', , operator, value = ''] = equality;
     return operator === '!=' ? (labels) => labels[name] !== value : (labels) => labels[name] === value;
   }
-  const exists = new RegExp(`^(!?)\\s*(${key})$`).exec(part);
+  const exists = existsForm.exec(part);
   if (!exists)
     throw new OperatorError(
       'ERR_INPUT_INVALID',

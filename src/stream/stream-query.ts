@@ -3,7 +3,8 @@ import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../base/duration.ts';
 import { parseJson } from '../base/text/parse-json.ts';
 import { maxMatchCost } from '../base/text/pattern-cost.ts';
-import { agentBounds, type PatternBounds, PatternLimits } from '../base/text/pattern-limits.ts';
+import { agentBounds, over, type PatternBounds, PatternLimits } from '../base/text/pattern-limits.ts';
+import { selectorTerms } from '../base/text/selector-terms.ts';
 import {
   anyOf,
   type FilterContext,
@@ -82,9 +83,18 @@ export interface StreamQuery {
   readonly work: (item: Recorded) => number;
 }
 
-/** Work of the fields of an item and of the test of one value: some microseconds, and a tenth of one. */
+/** The most text of all filters of a request. Units: characters. */
+const maxFilterText = 65_536;
+/** The most requirements of label selectors and values of `ip` in all filters of a request. */
+const maxTests = 1_000;
+
+/**
+ * Work of the fields of an item; of the test of one value or one requirement of a label selector; and of the test of an
+ * item's addresses: some microseconds, a tenth of one, and ten.
+ */
 const itemWork = 200;
 const valueWork = 10;
+const ipWork = 1_000;
 /** Work for each character of a path and each unit of the cost of patterns: at most 80 ns. */
 const patternWork = 8;
 
@@ -98,7 +108,8 @@ export function parseStreamRequest(value: unknown): StreamRequest {
 }
 
 /**
- * Converts a request to a query. `bounds` limits the patterns of paths, before any of them is compiled.
+ * Converts a request to a query. `bounds` limits the patterns of paths. Nothing is compiled before all limits are
+ * checked.
  * Errors: ERR_INPUT_INVALID that names the field.
  */
 export function streamQuery(
@@ -113,8 +124,8 @@ export function streamQuery(
   if (first && request.after !== undefined) throw invalidField('after', 'excludes first');
   const namespaces = request.namespaces && new Set(request.namespaces);
   const filters = [...(request.include ?? []), ...(request.exclude ?? [])];
+  const valuesWork = workOfValues(filters);
   const cost = costOfPaths(filters, bounds);
-  const values = filters.flatMap((filter) => Object.values(filter)).reduce((sum, { length }) => sum + length, 0);
   const own = { ...context, namespaces, longestPath: Math.floor(maxMatchCost / Math.max(1, cost)) };
   const include = (request.include ?? []).map((values) => itemTest(values, own));
   const exclude = (request.exclude ?? []).map((values) => itemTest(values, own));
@@ -135,9 +146,31 @@ export function streamQuery(
       // Only a definite match of `exclude` hides an item; an undecided one does not.
       return included !== false && some(exclude, item) === true ? false : included;
     },
-    work: ({ span }) =>
-      itemWork + values * valueWork + patternWork * Math.min(maxMatchCost, cost * (span?.path?.length ?? 0)),
+    work: ({ span }) => itemWork + valuesWork + patternWork * Math.min(maxMatchCost, cost * (span?.path?.length ?? 0)),
   };
+}
+
+/**
+ * The work of testing an item against all values, without that of patterns. Errors: ERR_INPUT_INVALID for more text,
+ * or for more requirements and addresses, than a request may have.
+ */
+function workOfValues(filters: NonNullable<StreamRequest['include']>): number {
+  let [text, tests, work] = [0, 0, 0];
+  for (const [field, value] of filters.flatMap(valuesOf)) {
+    text += value.length;
+    const tooLong = over('characters of all filters', text, maxFilterText);
+    if (tooLong !== null) throw invalidField(field, tooLong);
+    const count = field === 'labelSelector' ? selectorTerms(value, field).length : 1;
+    if (field === 'labelSelector' || field === 'ip') tests += count;
+    const tooMany = over('requirements of label selectors and addresses', tests, maxTests);
+    if (tooMany !== null) throw invalidField(field, tooMany);
+    work += count * (field === 'ip' ? ipWork : valueWork);
+  }
+  return work;
+}
+
+function valuesOf(filter: NonNullable<StreamRequest['include']>[number]): [FilterField, string][] {
+  return filterFields.flatMap((field) => (filter[field] ?? []).map((value): [FilterField, string] => [field, value]));
 }
 
 /** The cost of all patterns of paths. Errors: ERR_INPUT_INVALID for more of them than the bounds allow. */

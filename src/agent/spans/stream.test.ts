@@ -1,14 +1,18 @@
+import { BlockList } from 'node:net';
+import { jest } from '@jest/globals';
 import { heapAfterGc } from '../../testing/heap.ts';
 import { Random } from '../../testing/promql/random.ts';
 import { Pace } from '../../base/turns/turns.ts';
 import { flowRecord } from './flow-intake.ts';
 import {
+  type FilterField,
   rfc3339Nano,
   parseStreamRequest,
   requestOfParams,
   type SpanRecord,
   type StreamQuery,
   streamQuery,
+  type StreamRequest,
 } from '../../stream/index.ts';
 import { readStream, startOf, type StreamEvent } from './stream-reader.ts';
 import { type StreamItem, StreamRing } from './stream-ring.ts';
@@ -50,6 +54,11 @@ async function read(ring: StreamRing, query: StreamQuery | string): Promise<Stre
   const pace = new Pace(undefined, { due: () => false, next: () => Promise.resolve() });
   for await (const batch of readStream(ring, asked, never, startOf(ring, asked), pace)) events.push(...batch);
   return events;
+}
+
+/** So many lists of one value. */
+function lists(count: number, value: string): string[][] {
+  return Array.from({ length: count }, () => [value]);
 }
 
 const names = (events: StreamEvent[]): string[] =>
@@ -152,6 +161,53 @@ test.each<[string, number, (i: number) => string, string]>([
   const filters = Array.from({ length: count }, (__, i) => ({ path: [pattern(i)] }));
   const request = { include: filters.filter((__, i) => i % 2 === 0), exclude: filters.filter((__, i) => i % 2 === 1) };
   expect(() => streamQuery(request, 0, context)).toThrow(message);
+});
+
+test.each<[string, FilterField, string[][], string]>([
+  [
+    '1,001 requirements of label selectors',
+    'labelSelector',
+    [['!a'], ['a,!b,c in (x,y)'], ...lists(997, '!a')],
+    'labelSelector: requirements of label selectors and addresses: 1001, at most 1000',
+  ],
+  [
+    '1,001 addresses',
+    'ip',
+    lists(1_001, '10.0.0.1'),
+    'ip: requirements of label selectors and addresses: 1001, at most 1000',
+  ],
+  [
+    '65,537 characters',
+    'workload',
+    [['w'], ...lists(64, 'x'.repeat(1_024))],
+    'workload: characters of all filters: 65537, at most 65536',
+  ],
+])('%s in all filters of a query together are refused', (_, field, filters, message) => {
+  const of = (all: string[][]): StreamRequest => {
+    const half = all.map((values) => ({ [field]: values }));
+    return { include: half.filter((__, i) => i % 2 === 0), exclude: half.filter((__, i) => i % 2 === 1) };
+  };
+  expect(() => streamQuery(of(filters), 0, context)).toThrow(message);
+  streamQuery(of(filters.slice(1)), 0, context);
+});
+
+test('nothing of a query is compiled before all its limits are checked', () => {
+  const lists_ = jest.spyOn(BlockList.prototype, 'addSubnet');
+  const wrong = { labelSelector: ['a b'], ip: ['10.0.0.1'] };
+  expect(() =>
+    streamQuery({ include: [wrong], exclude: lists(1_001, '::1').map((ip) => ({ ip })) }, 0, context),
+  ).toThrow('ip: requirements');
+  expect(lists_).not.toHaveBeenCalled();
+  lists_.mockRestore();
+});
+
+test('the work of a query grows with each requirement of its label selectors and each address', () => {
+  const work = (filter: NonNullable<StreamRequest['include']>[number]): number =>
+    streamQuery({ include: [filter] }, 0, context).work(item());
+  const selectors = [1, 2, 3].map((n) => work({ labelSelector: [Array(n).fill('!a').join()] }));
+  const addresses = [1, 2, 3].map((n) => work({ ip: Array<string>(n).fill('10.0.0.0/8') }));
+  expect(selectors.map((units) => units - selectors[0]!)).toEqual([0, 10, 20]);
+  expect(addresses.map((units) => units - addresses[0]!)).toEqual([0, 1_000, 2_000]);
 });
 
 test('a path that is too long for the patterns of the query is counted, not matched', async () => {

@@ -67,19 +67,15 @@ export function createAgentStreamReader(
         cancel();
       }
     };
-    const visible = request.namespaces && new Set(request.namespaces);
+    const visible = request.namespaces && setOf(request.namespaces);
     try {
-      const open = {
-        host: address,
-        port,
-        ...nameOf(agent, address),
-        method: 'POST',
-        path: '/v1/stream',
-        body: JSON.stringify(request),
-      };
-      const limits = { deadlineMs: longest, maxBytes: Infinity, signal: link.signal };
       const client = request.follow === true ? clients.followers : clients.others;
-      const { status, body } = await within(headMs, 'answer', () => client.stream({ ...open, ...limits }));
+      const { status, body } = await within(headMs, 'answer', () =>
+        client.stream({
+          ...{ host: address, port, ...nameOf(agent, address), method: 'POST', path: '/v1/stream' },
+          ...{ body: bodyOf(request), deadlineMs: longest, maxBytes: Infinity, signal: link.signal },
+        }),
+      );
       const chunks = body[Symbol.asyncIterator]();
       try {
         if (status !== 200) throw await refusal(status, chunks);
@@ -107,6 +103,32 @@ export function createAgentStreamReader(
       link.release();
     }
   };
+}
+
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+const texts = new WeakMap<readonly unknown[], string>();
+
+/** The set of a list; one for all agents that a request with this list goes to. */
+function setOf(list: readonly string[]): ReadonlySet<string> {
+  let set = sets.get(list);
+  if (!set) sets.set(list, (set = new Set(list)));
+  return set;
+}
+
+/** A request as JSON. Its lists, which the requests to all agents share and which may be long, are encoded once. */
+function bodyOf(request: StreamRequest): string {
+  const members = Object.entries(request).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [`${JSON.stringify(name)}:${Array.isArray(value) ? textOf(value) : JSON.stringify(value)}`],
+  );
+  return `{${members.join(',')}}`;
+}
+
+function textOf(list: readonly unknown[]): string {
+  let text = texts.get(list);
+  if (text === undefined) texts.set(list, (text = JSON.stringify(list)));
+  return text;
 }
 
 function received(line: string, node: string, visible: ReadonlySet<string> | undefined): Received {

@@ -1,8 +1,11 @@
+import { Readable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { RE2JS } from 're2js';
 import { LineSplitter, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { Random } from '../../testing/promql/random.ts';
+import type { TlsClient } from '../../net/tls-client.ts';
+import { createAgentStreamReader } from './agent-stream.ts';
 import { NodeStates } from './node-states.ts';
 import { ReaderQueue } from './reader-queue.ts';
 import { nodesOf, sameSet, visibleNamespaces } from './scope.ts';
@@ -75,7 +78,7 @@ test('patterns of paths beyond the limits of a query are refused before any of t
   const compile = jest.spyOn(RE2JS, 'compile');
   const filters = (n: number, each: number): NonNullable<StreamRequest['include']> =>
     Array.from({ length: n }, (_, i) => ({ path: Array.from({ length: each }, (__, j) => `\\pL{190}a${i}.${j}`) }));
-  expect(() => streamPlan({ include: filters(64, 64), exclude: filters(64, 64) }, 0)).toThrow(
+  expect(() => streamPlan({ include: filters(64, 32), exclude: filters(64, 32) }, 0)).toThrow(
     'path: cost of all regular expressions:',
   );
   const cheap = Array.from({ length: 51 }, (_, i) => `/[a-z]/${i}`);
@@ -89,6 +92,37 @@ test('patterns of paths beyond the limits of a query are refused before any of t
   streamPlan({ include: [{ path: names }], exclude: [{ path: names.map((name) => `${name}/.*`) }] }, 0);
   expect(compile).toHaveBeenCalledTimes(50);
   compile.mockRestore();
+});
+
+test('filters beyond the limits of an agent are refused before any agent is asked', () => {
+  const selector = Array(341).fill('!a').join();
+  const include = Array.from({ length: 32 }, () => ({ labelSelector: Array<string>(64).fill(selector) }));
+  expect(() => streamPlan({ include }, 0)).toThrow(
+    'labelSelector: requirements of label selectors and addresses: 1023',
+  );
+});
+
+test('the lists of a request are encoded once for all agents', async () => {
+  let encoded = 0;
+  const values = [{ path: ['/a'] }, {}];
+  const include = Object.assign([...values], { toJSON: () => (encoded++, values) });
+  const bodies: unknown[] = [];
+  const client = {
+    stream: ({ body }: { body: string }) => {
+      bodies.push(JSON.parse(body));
+      return Promise.resolve({ status: 200, body: Readable.from([]) });
+    },
+  } as unknown as TlsClient;
+  const clients = { followers: client, others: client };
+  const read = createAgentStreamReader(clients, new FakeClock(), 1, () => ({ name: 'a' }) as never);
+  const { signal } = new AbortController();
+  const asked: StreamRequest = { include, namespaces: ['shop'], follow: true };
+  for (const after of ['a', 'b', 'c']) {
+    const request = { ...asked, after };
+    for await (const _ of read({ node: after, address: '::1' }, request, { headMs: 1, signal }));
+  }
+  expect(encoded).toBe(1);
+  expect(bodies).toEqual(['a', 'b', 'c'].map((after) => ({ ...asked, include: values, after })));
 });
 
 test('nodes that change together are reported together, and two changes of one node in their order', async () => {

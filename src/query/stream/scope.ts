@@ -12,14 +12,17 @@ export function nodesOf({ include = [], exclude = [] }: StreamRequest): {
   readonly named: readonly string[] | undefined;
 } {
   const all = include.length > 0 && include.every(({ node }) => node !== undefined && node.length > 0);
-  const named = all ? [...new Set(include.flatMap(({ node }) => node!))].sort() : undefined;
+  const within = all ? new Set(include.flatMap(({ node }) => node!)) : undefined;
   const without = new Set(
     exclude.flatMap((filter) => {
       const others = Object.entries(filter).some(([field, values]) => field !== 'node' && values.length > 0);
       return others ? [] : (filter.node ?? []);
     }),
   );
-  return { wants: (node) => !without.has(node) && (named === undefined || named.includes(node)), named };
+  return {
+    wants: (node) => !without.has(node) && within?.has(node) !== false,
+    named: within && [...within].sort(),
+  };
 }
 
 /** The visible part of the requested namespaces; undefined: all of them. */
