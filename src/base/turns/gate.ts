@@ -136,6 +136,6 @@ export class Gate {
  * Places for work that may be long: one user has at most half of `limit`. Beyond the limit, up to `limit` more pieces
  * of work may run, for users with little or nothing running.
  */
-export function fairPlaces(limit: number): Places {
+export function fairPlaces(limit: number): Required<Places> {
   return { perUser: Math.max(Math.ceil(limit / 2), Math.min(limit, 2)), beyond: limit };
 }

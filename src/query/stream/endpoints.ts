@@ -23,8 +23,11 @@ import type { StreamSink } from './reader-queue.ts';
 
 export interface StreamEndpointDeps {
   readonly relay: StreamRelay;
-  /** Who sends a request, and the namespaces that they may see. Errors: ApiError. */
-  readonly authorize: (req: Request) => Promise<{ caller: string; namespaces: StreamCall['namespaces'] }>;
+  /**
+   * Who sends a request, and the namespaces that they may see. `user` is `''` on loopback, where callers need no token.
+   * Errors: ApiError.
+   */
+  readonly authorize: (req: Request) => Promise<{ user: string; caller: string; namespaces: StreamCall['namespaces'] }>;
   /** The body of a request of this caller. */
   readonly bodyOf: (caller: string) => RequestBody;
   readonly clock: Clock;
@@ -53,12 +56,12 @@ export function useStream(app: Express, deps: StreamEndpointDeps): void {
 async function serveLines(req: Request, res: Response, deps: StreamEndpointDeps): Promise<void> {
   const { relay, authorize, bodyOf, logger } = deps;
   try {
-    const { caller, namespaces } = await authorize(req);
+    const who = await authorize(req);
     const target = requestTarget(req);
     const asked =
-      req.method === 'POST' ? await decoded(req, bodyOf(caller), requestOfBody) : requestOfParams(target.params);
+      req.method === 'POST' ? await decoded(req, bodyOf(who.caller), requestOfBody) : requestOfParams(target.params);
     const request = requestOfPath(target.path, asked);
-    const run = relay.open({ request, namespaces, review: async () => (await authorize(req)).namespaces });
+    const run = relay.open(callOf(req, request, who, deps));
     res.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
     res.flushHeaders();
     await run(
@@ -77,9 +80,9 @@ async function serveGrpc(req: Request, res: Response, deps: StreamEndpointDeps):
   }
   const { relay, authorize, bodyOf, logger } = deps;
   try {
-    const { caller, namespaces } = await authorize(req);
-    const request = await decoded(req, bodyOf(caller), requestOfFrame);
-    const run = relay.open({ request, namespaces, review: async () => (await authorize(req)).namespaces });
+    const who = await authorize(req);
+    const request = await decoded(req, bodyOf(who.caller), requestOfFrame);
+    const run = relay.open(callOf(req, request, who, deps));
     sendGrpcHead(res);
     await run(sinkOf(res, deps.clock, framesOf));
     sendGrpcTrailers(res);
@@ -87,6 +90,17 @@ async function serveGrpc(req: Request, res: Response, deps: StreamEndpointDeps):
     const known = refusalOf(error, logger);
     if (!res.destroyed) sendGrpcError(res, known);
   }
+}
+
+/** All that reach the server by a port-forward are one address, so callers without a user have no share of places. */
+function callOf(
+  req: Request,
+  request: StreamRequest,
+  { user, caller, namespaces }: Awaited<ReturnType<StreamEndpointDeps['authorize']>>,
+  { authorize }: StreamEndpointDeps,
+): StreamCall {
+  const review = async (): Promise<StreamCall['namespaces']> => (await authorize(req)).namespaces;
+  return { request, caller: user === '' ? undefined : caller, namespaces, review };
 }
 
 async function decoded(

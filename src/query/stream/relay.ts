@@ -1,7 +1,9 @@
 import { type Clock, sleep } from '../../base/clock.ts';
+import { changeCount } from '../../base/collections/counts.ts';
 import { errorText } from '../../base/errors.ts';
 import { LinkedAbort } from '../../base/linked-abort.ts';
 import type { Logger } from '../../base/logger.ts';
+import { fairPlaces } from '../../base/turns/gate.ts';
 import { concerns, statusMessage, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import type { AgentDirectory, ExpectedAgent } from '../agents/directory.ts';
 import { ApiError } from '../api/api-error.ts';
@@ -34,6 +36,8 @@ type Namespaces = ReadonlySet<string> | undefined;
 
 export interface StreamCall {
   readonly request: StreamRequest;
+  /** The key of the reader's share of the places; undefined for readers who cannot be told apart and share none. */
+  readonly caller: string | undefined;
   /** The namespaces that the reader may see; undefined: everything. */
   readonly namespaces: Namespaces;
   /**
@@ -64,6 +68,7 @@ export class StreamRelay {
   readonly #options: StreamRelayOptions;
   readonly #stop = new AbortController();
   #clients = 0;
+  readonly #clientsOf = new Map<string, number>();
 
   constructor(options: StreamRelayOptions) {
     this.#options = options;
@@ -72,23 +77,23 @@ export class StreamRelay {
   /**
    * Admits a reader. The returned function takes the sink of the reader's messages; the caller must call it
    * immediately, and it resolves at the end of the stream.
-   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or agents
-   * are not listed yet.
+   * Errors: ERR_INPUT_INVALID that names the field; ApiError `unavailable` when there are too many readers, or too many
+   * of this caller, or agents are not listed yet.
    */
   open(call: StreamCall): (sink: StreamSink) => Promise<void> {
-    const { clock, directory, maxClients, metrics, logger } = this.#options;
+    const { clock, directory, metrics, logger } = this.#options;
+    const { caller } = call;
     if (this.#stop.signal.aborted) throw new ApiError('unavailable', 'the server is stopping');
     if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet');
-    if (this.#clients >= maxClients) {
+    const refusal = this.#refusal(caller);
+    if (refusal !== null) {
       metrics.refused();
-      throw new ApiError(
-        'unavailable',
-        `there are ${maxClients} readers of the stream already, the most that are served`,
-      );
+      throw new ApiError('unavailable', refusal);
     }
     const plan = streamPlan(call.request, clock.now());
     return async (sink) => {
       metrics.clients(++this.#clients);
+      if (caller !== undefined) changeCount(this.#clientsOf, caller, 1);
       try {
         await this.#serve(plan, call, sink);
       } catch (error) {
@@ -98,8 +103,28 @@ export class StreamRelay {
         }
       } finally {
         metrics.clients(--this.#clients);
+        if (caller !== undefined) changeCount(this.#clientsOf, caller, -1);
       }
     };
+  }
+
+  /**
+   * Why there is no place for one more reader of this caller; null if there is. One caller has at most as many as of a
+   * query's places, and the last quarter is for callers who have none.
+   */
+  #refusal(caller: string | undefined): string | null {
+    const { maxClients } = this.#options;
+    if (this.#clients >= maxClients) {
+      return `there are ${maxClients} readers of the stream already, the most that are served`;
+    }
+    const own = caller === undefined ? 0 : (this.#clientsOf.get(caller) ?? 0);
+    if (own === 0) return null;
+    if (own >= fairPlaces(maxClients).perUser) {
+      return `you have ${own} readers of the stream, the most of one user among ${maxClients}`;
+    }
+    const kept = Math.floor(maxClients / 4);
+    if (this.#clients < maxClients - kept) return null;
+    return `all places of the stream are taken but those for users who have none: ${kept} of ${maxClients}`;
   }
 
   /** Ends every stream; followers get a message about it. */

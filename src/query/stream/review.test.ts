@@ -35,7 +35,7 @@ function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
     ...{ agentTimeoutMs: 1_000, maxClients: 1 },
   });
   const gone = new AbortController();
-  const run = relay.open({ request: { follow: true }, namespaces, review });
+  const run = relay.open({ request: { follow: true }, caller: 'user a', namespaces, review });
   let over = false;
   const done = run({ gone: gone.signal, write: async (messages) => void got.push(...messages) }).then(
     () => (over = true),
@@ -120,7 +120,7 @@ test('failing reviews are tolerated for a minute', async () => {
 test('the place of a reader is free again however the reader ends', async () => {
   const { relay, leave } = stage(async () => new Set(['shop']));
   await settle();
-  const call = { request: {}, namespaces: undefined, review: async () => undefined };
+  const call = { request: {}, caller: undefined, namespaces: undefined, review: async () => undefined };
   expect(() => relay.open(call)).toThrow('there are 1 readers');
   await leave();
   const fails = relay.open(call);

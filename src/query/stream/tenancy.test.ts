@@ -1,5 +1,11 @@
 import type { StreamMessage } from '../../stream/index.ts';
-import { startStreamStage, type StreamAnswer, type StreamStage } from '../../testing/query/stream-stage.ts';
+import {
+  type Follower,
+  startStreamStage,
+  type StreamAnswer,
+  type StreamStage,
+} from '../../testing/query/stream-stage.ts';
+import { until } from '../../testing/until.ts';
 
 const start = Date.now() - 60_000;
 const rights: Record<string, readonly string[] | 'all'> = { admin: 'all', shop: ['shop'], none: [] };
@@ -86,4 +92,45 @@ test('an agent that sends items of a namespace that was not requested counts as 
   expect(answer.messages.find(({ node_status: status }) => status)).toMatchObject({
     node_status: { state: 'NODE_ERROR', message: 'an item of a namespace that was not asked for' },
   });
+});
+
+test('one user gets half of the places of the stream, and the last quarter is for users who have none', async () => {
+  const few = await startStreamStage(['node-1'], {
+    flags: { tenancy: 'true', streamMaxClients: '4' },
+    reviews: { reviewToken: async (username) => ({ username }), mayAccessPath: async () => true },
+    tenants: {
+      reviews: { mayReadPods: async () => true },
+      namespaces: { synced: true, names: () => [] },
+    },
+  });
+  const open: Follower[] = [];
+  const follow = async (token: string): Promise<number> => {
+    const follower = await few.follow('/v1/stream?follow', { token });
+    if (follower.status === 200) open.push(follower);
+    return follower.status;
+  };
+  const refusal = async (token: string): Promise<unknown> =>
+    JSON.parse((await few.read('/v1/stream', { token })).text).error;
+  try {
+    expect([await follow('a'), await follow('a')]).toEqual([200, 200]);
+    expect(await refusal('a')).toBe('you have 2 readers of the stream, the most of one user among 4');
+    expect(await follow('b')).toBe(200);
+    expect(await refusal('b')).toBe('all places of the stream are taken but those for users who have none: 1 of 4');
+    expect(await follow('c')).toBe(200);
+    expect(await refusal('d')).toBe('there are 4 readers of the stream already, the most that are served');
+    open.shift()!.close();
+    await until('a free place', async () => (await few.read('/v1/stream', { token: 'd' })).status === 200);
+    expect(await refusal('b')).toBe('all places of the stream are taken but those for users who have none: 1 of 4');
+  } finally {
+    for (const follower of open) follower.close();
+    await few.close();
+  }
+});
+
+test('readers on loopback without a token, who cannot be told apart, share all places', async () => {
+  const few = await startStreamStage(['node-1'], { flags: { streamMaxClients: '4' } });
+  const open = await Promise.all([0, 1, 2, 3].map(() => few.follow('/v1/stream?follow')));
+  expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  for (const follower of open) follower.close();
+  await few.close();
 });
