@@ -80,11 +80,8 @@ export async function assembleTopology(
 ): Promise<Assembled> {
   const ends = new Ends({ ...options, atMs: options.endMs });
   const drafts = new Map<string, Draft>();
-  const served = new Map<
-    string,
-    Map<string, { end: End; family: RequestFamily; subject: Record<string, string>; requests: Requests }>
-  >();
-  const flows = new FlowTally();
+  const served = new Map<string, Map<string, ServedRequests>>();
+  const flows = new FlowTally(options.by);
   const draftOf = (source: End, target: End, protocol: string): Draft => {
     const id = `${source.id}>${target.id}>${protocol}`;
     let draft = drafts.get(id);
@@ -109,6 +106,7 @@ export async function assembleTopology(
       served.set(end.id, byFamily);
       const known = byFamily.get(family.part) ?? { end, family, subject, requests: new Requests() };
       byFamily.set(family.part, known);
+      if (known.subject && differs(known.subject, subject)) known.subject = null;
       addRates(known.requests, les, values);
       continue;
     }
@@ -156,10 +154,14 @@ function differs(a: Record<string, string>, b: Record<string, string>): boolean 
   return Object.keys(a).some((name) => a[name] !== b[name]);
 }
 
-type Served = ReadonlyMap<
-  string,
-  ReadonlyMap<string, { end: End; family: RequestFamily; subject: Record<string, string>; requests: Requests }>
->;
+/** What the servers of an end counted in one metric family. `subject` is null when they have several label sets. */
+interface ServedRequests {
+  readonly end: End;
+  readonly family: RequestFamily;
+  subject: Record<string, string> | null;
+  readonly requests: Requests;
+}
+type Served = ReadonlyMap<string, ReadonlyMap<string, ServedRequests>>;
 type DraftOf = (source: End, target: End, protocol: string) => Draft;
 
 /** Requests that servers answered but no captured caller sent get an unknown end as their source. */
@@ -190,7 +192,7 @@ async function addUncaptured(
       }
       (draft.requests ??= new Requests()).merge(requests);
       // While the instruments are upgraded the same calls have two names, and no single query counts all of them.
-      draft.of = draft.of === undefined ? { family, subject, system: '' } : null;
+      draft.of = draft.of === undefined && subject ? { family, subject, system: '' } : null;
     }
   }
 }
@@ -215,10 +217,11 @@ async function layFlows(
     if (pacing.spend(rowWork)) await pacing.turn();
     const known = (between.get(`${client.id}>${server.id}`) ?? []).filter(() => transport !== 'udp');
     const draft = known.length === 1 ? known[0]! : draftOf(client, server, transport);
+    // An edge of requests gets the flows of several transports, and no single query counts all of them.
+    draft.promql = subject && !draft.bytes ? { bytes: flowQuery(subject, local, windowMs) } : {};
     draft.bytes ??= { forth: 0, back: 0 };
     draft.bytes.forth += forth;
     draft.bytes.back += back;
-    if (subject) draft.promql = { ...draft.promql, bytes: flowQuery(subject, local, windowMs) };
   }
 }
 

@@ -1,4 +1,5 @@
 import { nodeLabel } from '../../api/labels.ts';
+import type { TopologyGrouping } from '../../api/page/types.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import type { End, Ends } from './ends.ts';
 
@@ -22,6 +23,7 @@ export interface FlowPair {
 const wayWork = 200;
 
 type Local = 'src' | 'dst' | undefined;
+type Capture = NonNullable<Local> | 'other';
 type Labels = Readonly<Record<string, string>>;
 
 /** One direction, as captured by the nodes of both ends. */
@@ -30,15 +32,25 @@ interface Way {
   readonly target: End;
   readonly isResponse: boolean;
   readonly transport: string;
-  readonly rates: { src: number; dst: number; other: number };
-  /** Labels of the pair; null when the pair consists of several label sets, or when an owner has no name. */
-  subject: Record<string, string> | null;
+  readonly rates: Record<Capture, number>;
+  /**
+   * Labels of the pair, as captured at each end; null when it consists of several label sets, or when an owner has no
+   * name.
+   */
+  readonly subjects: Partial<Record<Capture, Record<string, string> | null>>;
 }
 
+const ends = ['src', 'dst'];
 const pairLabels = [
-  'direction',
-  ...['src', 'dst'].flatMap((end) => ['namespace', 'owner_name', 'owner_type'].map((what) => `k8s_${end}_${what}`)),
+  ...['direction', 'transport'],
+  ...ends.flatMap((end) => ['namespace', 'owner_name', 'owner_type'].map((what) => `k8s_${end}_${what}`)),
 ];
+/** Labels that tell the pairs of a grouping apart in addition to their names. */
+const moreLabels: Readonly<Record<TopologyGrouping, readonly string[]>> = {
+  workload: [],
+  namespace: [],
+  node: [nodeLabel, ...ends.map((end) => `k8s_${end}_node_name`)],
+};
 
 /**
  * Adds up flows by their ends. A flow between two nodes is captured on both, and each agent adds its node's name to the
@@ -47,25 +59,34 @@ const pairLabels = [
  */
 export class FlowTally {
   readonly #ways = new Map<string, Way>();
+  readonly #labels: readonly string[];
+
+  constructor(by: TopologyGrouping) {
+    this.#labels = [...pairLabels, ...moreLabels[by]];
+  }
 
   add(labels: Labels, rate: number, ends: Ends): void {
     const [source, target] = [ends.flow(labels, 'src'), ends.flow(labels, 'dst')];
     const isResponse = labels['direction'] === 'response';
     const transport = (labels['transport'] || 'tcp').toLowerCase();
     const key = `${source.id}>${target.id}>${transport}>${isResponse}`;
-    const subject = Object.fromEntries(pairLabels.map((name) => [name, labels[name] ?? '']));
-    const isNamed = (labels['k8s_src_owner_name'] ?? '') !== '' && (labels['k8s_dst_owner_name'] ?? '') !== '';
     let way = this.#ways.get(key);
     if (!way) {
       const rates = { src: 0, dst: 0, other: 0 };
-      this.#ways.set(key, (way = { source, target, isResponse, transport, rates, subject: isNamed ? subject : null }));
-    } else if (way.subject && pairLabels.some((name) => way!.subject![name] !== subject[name])) way.subject = null;
-    way.rates[localOf(labels) ?? 'other'] += rate;
+      this.#ways.set(key, (way = { source, target, isResponse, transport, rates, subjects: {} }));
+    }
+    const capture = localOf(labels) ?? 'other';
+    way.rates[capture] += rate;
+    const subject = Object.fromEntries(this.#labels.map((name) => [name, labels[name] ?? '']));
+    const isNamed = (labels['k8s_src_owner_name'] ?? '') !== '' && (labels['k8s_dst_owner_name'] ?? '') !== '';
+    const known = way.subjects[capture];
+    if (known === undefined) way.subjects[capture] = isNamed ? subject : null;
+    else if (known && this.#labels.some((name) => known[name] !== subject[name])) way.subjects[capture] = null;
   }
 
   async pairs(pacing: Pacing): Promise<FlowPair[]> {
     const pairs = new Map<string, FlowPair>();
-    for (const { source, target, isResponse, transport, rates, subject } of this.#ways.values()) {
+    for (const { source, target, isResponse, transport, rates, subjects } of this.#ways.values()) {
       if (pacing.spend(wayWork)) await pacing.turn();
       const [client, server] = isResponse ? [target, source] : [source, target];
       const key = `${client.id}>${server.id}>${transport}`;
@@ -79,12 +100,13 @@ export class FlowTally {
         local: undefined,
       };
       const local = rates.src > 0 ? 'src' : rates.dst > 0 ? 'dst' : undefined;
-      const rate = rates[local ?? 'other'];
+      const capture = local ?? 'other';
+      const rate = rates[capture];
       pairs.set(
         key,
         isResponse
           ? { ...known, back: known.back + rate }
-          : { ...known, forth: known.forth + rate, subject: subject ?? undefined, local },
+          : { ...known, forth: known.forth + rate, subject: subjects[capture] ?? undefined, local },
       );
     }
     return [...pairs.values()];

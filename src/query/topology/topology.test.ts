@@ -20,6 +20,9 @@ const end = Math.floor(Date.now() / 60_000) * 60_000;
 const at = String(end / 1000);
 const bounds = ['0.1', '1', '+Inf'];
 
+/** The end of five minutes in which servers of two namespaces share a node, and flows have several transports. */
+const mixedAt = end - 10_800_000;
+
 let cluster: AgentCluster;
 let server: QueryServer;
 
@@ -59,7 +62,20 @@ function requests(
   }
 }
 
-function flow(node: string, direction: string, src: string, dst: string, perSecond: number): void {
+/** A counter that grows evenly, in samples of ten minutes. */
+function count(node: string, labels: Record<string, string>, perSecond: number, lastMs = end): void {
+  for (let k = 0; k <= 20; k++) cluster.append(node, labels, lastMs - (20 - k) * 30_000, k * 30 * perSecond);
+}
+
+function flow(
+  node: string,
+  direction: string,
+  src: string,
+  dst: string,
+  perSecond: number,
+  transport: Readonly<Record<string, string>> = {},
+  lastMs = end,
+): void {
   const side = (end_: 'src' | 'dst', name: string): Record<string, string> =>
     name.startsWith('address ')
       ? { [`${end_}_address`]: name.slice('address '.length) }
@@ -69,7 +85,7 @@ function flow(node: string, direction: string, src: string, dst: string, perSeco
           ...(homes[name] === node ? { [`k8s_${end_}_node_name`]: node } : {}),
         };
   const labels = { __name__: 'ebpf_network_flow_bytes', direction, ...side('src', src), ...side('dst', dst) };
-  for (let k = 0; k <= 20; k++) cluster.append(node, labels, end - (20 - k) * 30_000, k * 30 * perSecond);
+  count(node, { ...labels, ...transport }, perSecond, lastMs);
 }
 
 const homes: Readonly<Record<string, string>> = { web: 'node-1', checkout: 'node-2', cart: 'node-2' };
@@ -136,6 +152,23 @@ beforeAll(async () => {
   }
   for (const [name, value, labels] of ownSeries)
     cluster.append('node-1', { __name__: `svc_${name}`, ...labels }, Date.now(), value);
+  spreadFlows();
+  for (const node of nodes) {
+    flow(node, 'request', 'web', 'checkout', 1_000, { transport: 'TCP' }, mixedAt);
+    flow(node, 'request', 'web', 'checkout', 50, { transport: 'UDP' }, mixedAt);
+    flow(node, 'request', 'web', 'checkout', 6, { transport: 'SCTP' }, mixedAt);
+  }
+  requests('node-2', 'http_server_request_duration', owned('shop', 'checkout'), 12, httpOutcomes, mixedAt);
+  requests('node-1', 'http_server_request_duration', owned('ops', 'front'), 3, httpOutcomes, mixedAt);
+  requests('node-1', 'http_server_request_duration', web, 5, httpOutcomes, mixedAt);
+  requests(
+    'node-1',
+    'http_client_request_duration',
+    { ...web, server_address: 'checkout-svc' },
+    2,
+    httpOutcomes,
+    mixedAt,
+  );
   requests('node-1', 'http_client_request_duration', { ...web, server_address: 'checkout-svc' }, 10);
   requests('node-1', 'http_client_request_duration', { ...web, server_address: '10.0.0.2' }, 2);
   requests('node-1', 'http_client_request_duration', { ...web, server_address: 'api.example.com' }, 1);
@@ -215,8 +248,11 @@ test('addresses and names resolve to workloads; between two workloads is one edg
   );
 });
 
-test('of workloads that both have pods on two nodes, each byte counts once', async () => {
-  const before = end - 7_200_000;
+/** The end of five minutes of flows between the workloads left and right, which both have pods on both nodes. */
+const spreadAt = end - 7_200_000;
+
+/** What the agents of both nodes make of the flows that their instruments report. */
+function spreadFlows(): void {
   const podsOf = new Map(
     nodes.map((nodeName) => {
       const pods = new PodIndex();
@@ -241,19 +277,16 @@ test('of workloads that both have pods on two nodes, each byte counts once', asy
       podsOf.get(seenOn)!,
     );
     const labels = Object.fromEntries(attributes.map(({ key, value }) => [key.replaceAll('.', '_'), String(value)]));
-    for (let k = 0; k <= 20; k++)
-      cluster.append(
-        seenOn,
-        { __name__: 'ebpf_network_flow_bytes', ...labels },
-        before - (20 - k) * 30_000,
-        k * 30 * perSecond,
-      );
+    count(seenOn, { __name__: 'ebpf_network_flow_bytes', ...labels }, perSecond, spreadAt);
   };
   report('node-1', 'node-1', 'node-1', 1);
   for (const seenOn of nodes) report(seenOn, 'node-1', 'node-2', 20);
   for (const seenOn of nodes) report(seenOn, 'node-2', 'node-1', 300);
   report('node-2', 'node-2', 'node-2', 4_000);
-  expect(lines(await topology({ end: String(before / 1000) }))).toEqual([
+}
+
+test('of workloads that both have pods on two nodes, each byte counts once', async () => {
+  expect(lines(await topology({ end: String(spreadAt / 1000) }))).toEqual([
     'workload/shop/StatefulSet/left>workload/shop/StatefulSet/right>tcp flows    4321 0',
   ]);
 });
@@ -283,10 +316,21 @@ test('a workload has the numbers of its own metrics, and a node if all its pods 
   expect([web.inbound.bytesPerSecond, web.outbound.bytesPerSecond].map((v) => round(v))).toEqual([70, 1000]);
 });
 
-test('the PromQL of each edge gives the numbers of that edge', async () => {
-  const { edges } = await topology();
+test.each([
+  ['plain traffic by workload', end, 'workload', 11],
+  ['plain traffic by namespace', end, 'namespace', 9],
+  ['plain traffic by node', end, 'node', 11],
+  ['mixed traffic by workload', mixedAt, 'workload', 10],
+  ['mixed traffic by namespace', mixedAt, 'namespace', 7],
+  ['mixed traffic by node', mixedAt, 'node', 4],
+  ['spread traffic by workload', spreadAt, 'workload', 1],
+  ['spread traffic by namespace', spreadAt, 'namespace', 1],
+  ['spread traffic by node', spreadAt, 'node', 6],
+])('the PromQL of each edge gives the numbers of that edge: %s', async (_, endMs, by, queries) => {
+  const time = String(endMs / 1000);
+  const { edges } = await topology({ by, end: time });
   let asked = 0;
-  for (const { stats, promql } of edges) {
+  for (const { id, stats, promql } of edges) {
     const pairs = [
       [promql.requestRate, stats.requestRate],
       [promql.errorShare, stats.errorShare],
@@ -295,13 +339,13 @@ test('the PromQL of each edge gives the numbers of that edge', async () => {
     ] as const;
     for (const [query, expected] of pairs) {
       if (query === undefined) continue;
-      const { json } = await ask('/api/v1/query', { query, time: at });
+      const { json } = await ask('/api/v1/query', { query, time });
       const { result } = json.data as { result: { value: [number, string] }[] };
-      expect([query, Number(result[0]?.value[1]).toFixed(6)]).toEqual([query, expected!.toFixed(6)]);
+      expect([id, query, Number(result[0]?.value[1]).toFixed(6)]).toEqual([id, query, expected!.toFixed(6)]);
       asked++;
     }
   }
-  expect(asked).toBe(11);
+  expect(asked).toBe(queries);
 });
 
 test('the request rates of the edges of captured callers add up to the PromQL sum, in every grouping', async () => {
