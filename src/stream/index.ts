@@ -12,7 +12,7 @@ export {
   timeOf,
 } from './records.ts';
 export { endsOfSpan, endText, lossReason, operationOf, outcomeOf } from './item-text.ts';
-export { SeenItems } from './seen-items.ts';
+export { resumeOverlapMs, SeenItems } from './seen-items.ts';
 export { LineSplitter, maxLineLength } from './line-splitter.ts';
 export { brokers, databases, isGrpc, type Protocol, spanProtocol } from './span-protocol.ts';
 export {

@@ -8,12 +8,12 @@ const span = (spanId: string, kind = 'server'): StreamMessage => {
 };
 
 test('an item is new only the first time, and the two sides of one request are two items', () => {
-  const seen = new SeenItems(0);
+  const seen = new SeenItems();
   expect([seen.add(span('a')), seen.add(span('a')), seen.add(span('a', 'client'))]).toEqual([true, false, true]);
 });
 
 test('at least the newest ten thousand items are remembered, and the oldest are forgotten', () => {
-  const seen = new SeenItems(0);
+  const seen = new SeenItems();
   for (let i = 0; i < 35_000; i++) seen.add(span(`${i}`));
   expect(seen.add(span('25000'))).toBe(false);
   expect(seen.add(span('34999'))).toBe(false);
@@ -21,7 +21,8 @@ test('at least the newest ten thousand items are remembered, and the oldest are 
 });
 
 test('a resumed read begins ten seconds before the newest item, and never in the future', () => {
-  const seen = new SeenItems(0);
+  const seen = new SeenItems();
+  expect(seen.since(0)).toBeUndefined();
   seen.add(span('a'));
   expect(seen.since(Date.parse(time) + 60_000)).toBe('2026-11-22T05:40:19.123Z');
   expect(seen.since(Date.parse(time) - 60_000)).toBe('2026-11-22T05:39:19.123Z');

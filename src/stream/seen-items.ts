@@ -4,7 +4,7 @@ import type { StreamMessage } from './stream-message.ts';
  * A resumed stream begins this long before the newest item, because spans arrive when they end, not in the order of
  * their start. Units: ms.
  */
-const overlapMs = 10_000;
+export const resumeOverlapMs = 10_000;
 const generation = 10_000;
 
 /**
@@ -15,12 +15,7 @@ export class SeenItems {
   /** Keys are forgotten by whole generations: deleting the oldest key of a large set gets slower with each deletion. */
   #keys = new Set<string>();
   #older = new Set<string>();
-  #newestMs: number;
-
-  /** Items before `startMs` were not requested. */
-  constructor(startMs: number) {
-    this.#newestMs = startMs;
-  }
+  #newestMs = -Infinity;
 
   /** Records an item; false when it was already recorded. */
   add({ node, time, span, flow }: StreamMessage): boolean {
@@ -35,8 +30,9 @@ export class SeenItems {
     return true;
   }
 
-  /** Where to resume, RFC 3339; not later than now, whatever times items carry. */
-  since(nowMs: number): string {
-    return new Date(Math.min(this.#newestMs, nowMs) - overlapMs).toISOString();
+  /** Where to resume, RFC 3339; not later than now, whatever times items carry. Undefined while there is no item. */
+  since(nowMs: number): string | undefined {
+    if (this.#newestMs === -Infinity) return undefined;
+    return new Date(Math.min(this.#newestMs, nowMs) - resumeOverlapMs).toISOString();
   }
 }

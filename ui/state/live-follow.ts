@@ -33,9 +33,8 @@ const final: readonly FailureKind[] = ['forbidden', 'refused', 'too-large'];
  */
 export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Promise<void> {
   const { read, signal, now, wait, onPhase, onMessages } = options;
-  const seen = new SeenItems(0);
+  const seen = new SeenItems();
   const isNew = (message: StreamMessage): boolean => !(message.span || message.flow) || seen.add(message);
-  let any = false;
   let delay = firstDelayMs;
   const onOpen = (): void => {
     delay = firstDelayMs;
@@ -48,10 +47,10 @@ export async function followLive(ask: StreamAsk, options: FollowLiveOptions): Pr
     failure = undefined;
     try {
       // The browser's clock may differ from the cluster's, so until an item has come, the request stays the same.
-      const asked: StreamAsk = any ? { ...ask, number: mostRows, since: seen.since(now()) } : ask;
+      const since = seen.since(now());
+      const asked: StreamAsk = since === undefined ? ask : { ...ask, number: mostRows, since };
       for await (const messages of read(asked, { signal, onOpen })) {
         const fresh = messages.filter(isNew);
-        any ||= fresh.some(({ span, flow }) => span || flow);
         if (fresh.length > 0) onMessages(fresh);
       }
     } catch (error) {

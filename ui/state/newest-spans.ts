@@ -37,7 +37,7 @@ export async function newestSpans(
     { number: newest, include: [own] },
     { number: troubled, include: [{ ...own, status: ['error', '5+'] }, ...slow] },
   ];
-  const seen = new SeenItems(0);
+  const seen = new SeenItems();
   const spans: StreamMessage[] = [];
   const feeds = await Promise.all(
     asks.map(async (ask) => {

@@ -5,6 +5,7 @@ import {
   LineSplitter,
   parseMessage,
   lossReason,
+  resumeOverlapMs,
   SeenItems,
   type StreamMessage,
   type StreamRequest,
@@ -124,32 +125,39 @@ function shower(session: Session, { output, headers }: Flags): Show {
 }
 
 /**
- * Follows until Ctrl-C. A broken connection is opened again, and the stream continues where it broke off. A refusal is
- * retried only if it is temporary.
+ * Follows until Ctrl-C. A broken connection is opened again, and the stream continues at the newest item that was shown;
+ * past items come in order of time, so those that are missing are later. Before the first item it continues where it
+ * began, or asks for the same past again. Times are the cluster's, because the clock here may differ from it. A refusal
+ * is retried only if it is temporary.
  * Errors: those of the first connection, and refusals.
  */
 async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {
   const { clock, signal } = session;
-  const seen = new SeenItems(clock.now());
+  const seen = new SeenItems();
   const showNew: Show = (message, line) => {
     if (!(message.span || message.flow) || seen.add(message)) show(message, line);
   };
-  let connected = false;
+  let openedMs: number | undefined;
   let delay = firstDelayMs;
   const onOpen = (): void => {
-    connected = true;
+    openedMs ??= clock.monotonic();
     delay = firstDelayMs;
   };
-  const { number: _, ...rest } = request;
+  const { number, ...rest } = request;
+  const resuming = (sinceMs: number): StreamRequest => {
+    const elapsed = `${Math.ceil(clock.monotonic() - sinceMs + resumeOverlapMs)}ms`;
+    const since = seen.since(clock.now()) ?? (number === 0 ? elapsed : undefined);
+    return since === undefined ? request : { ...rest, since, all: true };
+  };
   while (!signal.aborted) {
     try {
-      const server = await (connected ? session.reconnect() : session.connect());
-      const asked = connected ? { ...rest, since: seen.since(clock.now()), all: true } : request;
+      const server = await (openedMs === undefined ? session.connect() : session.reconnect());
+      const asked = openedMs === undefined ? request : resuming(openedMs);
       await read(session, server, asked, showNew, onOpen);
       if (!signal.aborted) session.warn('the query server ended the stream; trying again');
     } catch (error) {
       if (signal.aborted) break;
-      if (!connected || isFinal(error)) throw error;
+      if (openedMs === undefined || isFinal(error)) throw error;
       session.warn(`${errorText(error)}; trying again`);
     }
     await sleep(clock, delay, signal).catch(() => {});

@@ -369,7 +369,7 @@ test('a follower whose connection breaks resumes, shows nothing twice, and ends 
   expect(stdout.split('\n').map((line) => line.split(' ')[5] ?? '')).toEqual(['GET', 'TCP', 'GET', '']);
   expect(played.request(0)).toEqual({ number: 2, follow: true, include: [{ status: ['2+'] }] });
   expect(played.request(1)).toEqual({
-    ...{ all: true, follow: true, since: '2026-11-22T05:40:20.123Z' },
+    ...{ all: true, follow: true, since: '2026-11-22T05:40:19.123Z' },
     include: [{ status: ['2+'] }],
   });
   expect(stderr).toBe(
@@ -380,6 +380,60 @@ test('a follower whose connection breaks resumes, shows nothing twice, and ends 
       '',
     ].join('\n'),
   );
+});
+
+/** The second request of a follower with these flags, whose first answer breaks off after some items. */
+async function resumed(
+  args: string[],
+  items: StreamMessage[],
+  { aheadMs = 0, openMs = 0 } = {},
+): Promise<StreamRequest> {
+  const clock = new FakeClock(Date.parse(time) + aheadMs);
+  const stop = new AbortController();
+  let end: (() => void) | undefined;
+  const asked: StreamRequest[] = [];
+  const stream = async ({ body }: QueryRequest): Promise<QueryStream> => {
+    asked.push(JSON.parse(body!) as StreamRequest);
+    async function* lines(): AsyncGenerator<Buffer> {
+      yield Buffer.from(items.map((item) => `${JSON.stringify(item)}\n`).join(''));
+      await new Promise<void>((resolve) => (end = resolve));
+    }
+    return { status: 200, headers: {}, body: lines() };
+  };
+  const done = observe(['-f', '-A', ...args], { stream, asked, clock, signal: stop.signal } as never);
+  await until('the answer', () => end !== undefined);
+  await clock.advance(openMs);
+  end!();
+  await until('the end', () => clock.pending > 0);
+  await clock.advance(500);
+  await until('the second request', () => asked.length === 2);
+  stop.abort();
+  end!();
+  await done;
+  return asked[1]!;
+}
+
+test('a follower resumes at the newest item that it showed, though its clock is ahead of the cluster', async () => {
+  const from = { follow: true, all: true, since: '2026-11-22T05:40:19.123Z' };
+  expect(await resumed([], [span()], { aheadMs: 300_000 })).toEqual(from);
+});
+
+test('a follower that has shown nothing resumes where it began, whatever its clock says', async () => {
+  const from = { follow: true, all: true, since: '80500ms' };
+  expect(await resumed([], [], { aheadMs: 300_000, openMs: 70_000 })).toEqual(from);
+});
+
+test.each([
+  [['--since', '1h'], { follow: true, all: true, since: '1h' }],
+  [['--last', '5'], { follow: true, number: 5 }],
+])('a follower with %j that has shown nothing asks for the same past again', async (args, request) => {
+  expect(await resumed(args, [], { openMs: 70_000 })).toEqual(request);
+});
+
+test('a follower whose connection breaks within the past that it asked for goes on there', async () => {
+  const old = span({ start: '2026-11-22T04:50:00.000000000Z' });
+  const from = { follow: true, all: true, since: '2026-11-22T04:49:50.000Z' };
+  expect(await resumed(['--since', '1h'], [old])).toEqual(from);
 });
 
 test('Ctrl-C before the end of an answer, and a reader who leaves, have exit codes of their own', async () => {
