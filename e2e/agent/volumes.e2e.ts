@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDataDir } from '../../src/agent/open-data-dir.ts';
@@ -49,7 +49,12 @@ needing(root).describe('a volume', () => {
     expect(store.stats().writeError).toMatch(/ENOSPC/);
     await store.close().catch(() => {});
 
+    // What the store gave back at its end is used up as well.
+    rmSync(join(dir, 'fill'));
+    fill();
+    expect(() => writeFileSync(join(dir, 'more'), 'x'.repeat(100))).toThrow(/ENOSPC/);
     store = await open();
+    await expect(open()).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
     expect(store.latest([{ type: '=', name: '__name__', value: 'up' }], 0).map((s) => s.value)).toEqual([99]);
     store.append(labels, now, 100);
     await expect(store.commit()).rejects.toThrow(/ENOSPC/);

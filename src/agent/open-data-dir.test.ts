@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { silentLogger } from '../base/logger.ts';
-import { labelsFromObject } from '../tsdb/index.ts';
+import { labelsFromObject, nodeFiles } from '../tsdb/index.ts';
 import { openDataDir } from './open-data-dir.ts';
 
 let dir: string;
@@ -34,6 +34,17 @@ test('a directory that cannot be written ends the start; the error has its path,
   await expect(openDataDir(dataDir, options(dataDir))).rejects.toMatchObject({
     code: 'ERR_STORE_WRITE',
     message: expect.stringMatching(/^data-dir .*file\/data: .*ENOTDIR.*; mount it writable/) as string,
+  });
+});
+
+test.each(['ENOSPC', 'EDQUOT'])('if there is no room for a folder (%s), the remedy is to make some', async (code) => {
+  const files = {
+    ...nodeFiles,
+    makeDir: () => Promise.reject(Object.assign(new Error(`${code}: no space left on device`), { code })),
+  };
+  await expect(openDataDir(dir, { ...options(dir), files })).rejects.toMatchObject({
+    code: 'ERR_STORE_WRITE',
+    message: expect.stringMatching(`^data-dir .*: ${code}: .*; make room on its volume$`) as string,
   });
 });
 

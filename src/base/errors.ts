@@ -114,6 +114,12 @@ export function isOperatorError(error: unknown, code?: ErrorCode): error is Oper
   return error instanceof OperatorError && (code === undefined || error.code === code);
 }
 
+/** Whether the system refused a write because a disk, or a quota on it, is full. */
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /** One line with an error and its causes, for logs and conditions. Never includes a stack. */
 export function errorText(error: unknown): string {
   const parts: string[] = [];

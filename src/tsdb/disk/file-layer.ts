@@ -86,7 +86,7 @@ export const nodeFiles: FileLayer = {
       close: () => closeSync(fd),
     };
   },
-  lock: lockDirectory,
+  lock: (dir, clock) => lockDirectory(dir, clock),
   rename,
   link: async (from, to) => {
     try {

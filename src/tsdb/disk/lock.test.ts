@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../../testing/fake-clock.ts';
-import { lockDirectory } from './lock.ts';
+import { until } from '../../testing/until.ts';
+import { lockDirectory, type LockSystem } from './lock.ts';
 
 const now = Date.UTC(2026, 0, 1);
 let dir: string;
@@ -52,12 +53,12 @@ test('a pod of this node whose processes are hidden holds the lock while it touc
 });
 
 test('if start times of processes cannot be read, a holder of this host lives while it touches its file', async () => {
-  const unlock = await lockDirectory(dir, clock, '/nowhere');
+  const unlock = await lockDirectory(dir, clock, { proc: '/nowhere' });
   await utimes(join(dir, 'lock'), now / 1000, now / 1000);
-  await expect(lockDirectory(dir, clock, '/nowhere')).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+  await expect(lockDirectory(dir, clock, { proc: '/nowhere' })).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
   await unlock();
   await (
-    await lockDirectory(dir, clock, '/nowhere')
+    await lockDirectory(dir, clock, { proc: '/nowhere' })
   )();
 });
 
@@ -72,4 +73,58 @@ test('a lock file that was truncated by a crash is respected for ten seconds, th
   await (
     await lockDirectory(dir, clock)
   )();
+});
+
+/** A write that fails until it may succeed. */
+function failing(code: string): { mayWrite: boolean; write: NonNullable<LockSystem['write']> } {
+  const disk = {
+    mayWrite: false,
+    write: async (file: FileHandle, bytes: Uint8Array) => {
+      if (!disk.mayWrite) throw Object.assign(new Error(`${code}: no`), { code });
+      return file.write(bytes, 0, bytes.length, 0);
+    },
+  };
+  return disk;
+}
+
+test.each(['ENOSPC', 'EDQUOT'])('on a full disk (%s) an empty file is the lock, and is touched', async (code) => {
+  const path = join(dir, 'lock');
+  const unlock = await lockDirectory(dir, clock, failing(code));
+  expect(await readFile(path, 'utf8')).toBe('');
+  await utimes(path, now / 1000, now / 1000);
+  clock.jumpWall(9_000);
+  await clock.advance(2_000);
+  await until('the touch', async () => (await stat(path)).mtimeMs, { good: (ms) => ms === now + 11_000 });
+  await expect(lockDirectory(dir, clock)).rejects.toThrow(/in use by another process/);
+  await unlock();
+  expect(await readdir(dir)).toEqual([]);
+});
+
+test('a lock that was taken on a full disk names its holder once there is room', async () => {
+  const disk = failing('ENOSPC');
+  const unlock = await lockDirectory(dir, clock, disk);
+  await clock.advance(2_000);
+  disk.mayWrite = true;
+  await clock.advance(2_000);
+  await until('the name', () => readFile(join(dir, 'lock'), 'utf8'), { good: (text) => text.endsWith('}') });
+  await expect(lockDirectory(dir, clock)).rejects.toThrow(`in use by process ${process.pid}`);
+  await unlock();
+  expect(await readdir(dir)).toEqual([]);
+});
+
+test('a holder without a name that lost its lock leaves that of the next holder alone', async () => {
+  const path = join(dir, 'lock');
+  const unlock = await lockDirectory(dir, clock, failing('ENOSPC'));
+  await utimes(path, now / 1000, now / 1000);
+  clock.jumpWall(11_000);
+  const next = await lockDirectory(dir, clock, failing('ENOSPC'));
+  await utimes(path, now / 1000, now / 1000);
+  await unlock();
+  expect([await readdir(dir), (await stat(path)).mtimeMs]).toEqual([['lock'], now]);
+  await next();
+});
+
+test('a lock file that cannot be written for another reason is removed again', async () => {
+  await expect(lockDirectory(dir, clock, failing('EIO'))).rejects.toMatchObject({ code: 'EIO' });
+  expect(await readdir(dir)).toEqual([]);
 });
