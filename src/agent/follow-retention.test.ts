@@ -1,6 +1,6 @@
 import { silentLogger } from '../base/logger.ts';
 import type { CaptureConfig } from '../capture/index.ts';
-import { followRetention } from './follow-retention.ts';
+import { followRetention, retentionOf } from './follow-retention.ts';
 
 const hour = 3_600_000;
 const flags = { retentionTime: 6 * hour, retentionSize: 1000 };
@@ -9,7 +9,7 @@ const flags = { retentionTime: 6 * hour, retentionSize: 1000 };
 function followed(...configs: CaptureConfig['retention']['metrics'][]): object[] {
   const set: object[] = [];
   const store = { setRetention: (r: object) => void set.push(r), maintain: () => Promise.resolve() };
-  const follow = followRetention(store as never, flags, silentLogger);
+  const follow = followRetention(store as never, flags, retentionOf({}, flags), silentLogger);
   for (const metrics of configs) follow({ retention: { metrics, spans: {} } });
   return set;
 }

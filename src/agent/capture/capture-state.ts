@@ -21,7 +21,8 @@ import {
   runsOldFile,
   unknownInstrument,
 } from './instrument-state.ts';
-import { forgetRunning, loadRunning, saveLastGood, saveRunning } from './last-good.ts';
+import { forgetRunning, loadRunning, saveLastGood, saveRetention, saveRunning } from './last-good.ts';
+import type { ConfigSource } from './start-config.ts';
 
 export interface CaptureStateOptions {
   readonly node: string;
@@ -31,7 +32,7 @@ export interface CaptureStateOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Puts in force those rules of a config that the agent itself enforces. */
-  readonly onConfig: (config: CaptureConfig) => void;
+  readonly onConfig: (config: CaptureConfig, source: ConfigSource) => void;
   /** The parts of the status that other components count. */
   readonly counts: () => Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'>;
   /** How long the instrument may take to run a new file. Default 90 s. Units: ms. */
@@ -134,13 +135,13 @@ export class CaptureState {
    * its file is written, but the instrument keeps its old file until the same config comes with `now`.
    * Errors: ERR_INPUT_INVALID for a config of another node. When the file cannot be written, the ack is Failed.
    */
-  apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold' = 'now'): Promise<Ack> {
+  apply(config: CaptureConfig, source: ConfigSource, restart: 'now' | 'hold' = 'now'): Promise<Ack> {
     const run = this.#queue.then(() => this.#apply(config, source, restart));
     this.#queue = run.catch(() => {});
     return run;
   }
 
-  async #apply(config: CaptureConfig, source: 'push' | 'disk' | 'seed', restart: 'now' | 'hold'): Promise<Ack> {
+  async #apply(config: CaptureConfig, source: ConfigSource, restart: 'now' | 'hold'): Promise<Ack> {
     const { node, dataDir, instrumentFile, logger, clock, onConfig } = this.#options;
     if (config.node !== node) {
       throw new OperatorError('ERR_INPUT_INVALID', `node: the config is for ${config.node}, this is ${node}`);
@@ -164,12 +165,13 @@ export class CaptureState {
         this.#recorded = before !== null;
         if (before?.held === true) granted = false;
       }
+      if (source !== 'seed') await this.#keepRetention(config);
       // A probe that ends while the file is being replaced must not report the old file as the new one.
       this.#view = { ...this.#view, file: null };
       this.#config = config;
       this.#taken++;
       this.#pushed = source !== 'seed';
-      onConfig(config);
+      onConfig(config, source);
       this.#setAck({ node, hash, phase: 'Received' }, 'answered');
       const { yaml } = config.instrument;
       const changed = await keepFile(instrumentFile, yaml);
@@ -200,6 +202,14 @@ export class CaptureState {
     const sameFile = this.#ack?.phase === 'Running' && this.#config?.instrument.yaml === config.instrument.yaml;
     if (!sameFile) await this.#record(!granted);
     await saveLastGood(dataDir, config);
+  }
+
+  /** A full disk does not keep the last good config from coming into force. */
+  async #keepRetention({ retention }: CaptureConfig): Promise<void> {
+    const { dataDir, logger } = this.#options;
+    await saveRetention(dataDir, retention.metrics).catch((error: unknown) =>
+      logger.warn('retention not saved', { error: errorText(error) }),
+    );
   }
 
   async #record(held: boolean): Promise<void> {

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../base/canonical-json.ts';
 import { errorText } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
-import { readIfPresent, replaceFile } from './durable-file.ts';
+import { keepFile, readIfPresent, replaceFile } from './durable-file.ts';
 
 /** The last good capture config. After a start, the agent uses it until the operator pushes a config. */
 export interface LastGood {
@@ -49,6 +49,37 @@ async function loadKept(
 export async function saveLastGood(dataDir: string, config: CaptureConfig): Promise<void> {
   await mkdir(dataDir, { recursive: true });
   await replaceFile(join(dataDir, fileName), canonicalJson(config), configMode);
+}
+
+const retentionName = 'retention.json';
+
+/**
+ * Saves the retention of series by itself. An agent that cannot use its last good config, which may be of another
+ * version, must not delete by another retention before the operator reaches it.
+ */
+export async function saveRetention(dataDir: string, metrics: CaptureConfig['retention']['metrics']): Promise<void> {
+  await keepFile(join(dataDir, retentionName), canonicalJson(metrics));
+}
+
+/** The saved retention of series; empty, with a warning, when it cannot be used, and without one. */
+export async function loadRetention(
+  dataDir: string,
+  logger: Logger,
+): Promise<{ readonly timeMs?: number; readonly sizeBytes?: number }> {
+  const path = join(dataDir, retentionName);
+  try {
+    const { timeMs, sizeBytes } = JSON.parse((await readIfPresent(path))?.toString('utf8') ?? '{}') as Record<
+      string,
+      unknown
+    >;
+    return {
+      ...(typeof timeMs === 'number' ? { timeMs } : {}),
+      ...(typeof sizeBytes === 'number' ? { sizeBytes } : {}),
+    };
+  } catch (error) {
+    logger.warn('saved retention cannot be used', { path, error: errorText(error) });
+    return {};
+  }
 }
 
 /** The record that is saved while the instrument still runs an earlier file than the one on disk. */

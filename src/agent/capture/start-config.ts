@@ -7,13 +7,19 @@ const flowsOffText =
   'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
 
 /**
+ * Where a config comes from: pushed by a controller, the last good one on disk, or the seed. Of an agent with the seed
+ * no controller's wishes are known, so the seed is no reason to delete data.
+ */
+export type ConfigSource = 'push' | 'disk' | 'seed';
+
+/**
  * The config of an agent before a controller pushes one: its last good config, or else the seed, which is made from the
  * agent's settings only. With the seed it logs that the seed is in force, in the words that the documentation promises.
  */
 export async function startConfig(
   settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,
   logger: Logger,
-): Promise<{ config: CaptureConfig; source: 'disk' | 'seed' }> {
+): Promise<{ config: CaptureConfig; source: Exclude<ConfigSource, 'push'> }> {
   const lastGood = await loadLastGood(settings.dataDir, settings.nodeName, logger);
   if (lastGood) {
     logger.info('starting with the last good capture config', { hash: lastGood.hash });

@@ -9,6 +9,7 @@ import { type Labels, labelsFromObject, labelValue } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { SampledSeries } from '../mapping/hand-out.ts';
 import type { SpanRecord } from '../../stream/index.ts';
+import type { ConfigSource } from '../capture/start-config.ts';
 import { type Destination, destinationName, destinationsOf } from './destination.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
 import { Exporter } from './exporter.ts';
@@ -99,9 +100,9 @@ export class Exports {
 
   /**
    * Puts the destinations of a config in force immediately. A folder that cannot be used disables only its own
-   * destination.
+   * destination. With the seed, the folders of destinations that it lacks stay.
    */
-  setConfig(config: CaptureConfig): void {
+  setConfig(config: CaptureConfig, source: ConfigSource = 'push'): void {
     if (this.#closed) return;
     const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
     for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
@@ -116,7 +117,7 @@ export class Exports {
     }
     this.#shareDisk();
     this.#routes = new WeakMap();
-    this.#sweep(wanted);
+    if (source !== 'seed') this.#sweep(wanted);
   }
 
   /**

@@ -4,10 +4,12 @@ import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { builtinRetention, type CaptureConfig, largestSpanRing } from '../../capture/index.ts';
 import { labelsFromObject, type Store } from '../../tsdb/index.ts';
+import { loadRetention } from '../capture/last-good.ts';
+import type { ConfigSource } from '../capture/start-config.ts';
 import { Exports } from '../export/exports.ts';
 import { seriesMeta } from '../export/series-meta.ts';
 import { teeStore } from '../export/tee-store.ts';
-import { followRetention } from '../follow-retention.ts';
+import { followRetention, retentionOf } from '../follow-retention.ts';
 import { Identity } from '../identity/identity.ts';
 import { Ingest } from '../ingest/ingest.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
@@ -42,20 +44,21 @@ export interface AgentData {
   readonly spans: SpanPipeline;
   readonly ingest: Ingest;
   /** Applies a config that comes into force. */
-  readonly setConfig: (config: CaptureConfig) => void;
+  readonly setConfig: (config: CaptureConfig, source: ConfigSource) => void;
 }
 
 /** Opens the store, which replays its log, and the parts that write to it. Errors: ERR_STORE_*. */
 export async function openData(settings: AgentSettings, deps: DataDeps): Promise<AgentData> {
   const { clock, logger, metrics, version, closing, refreshSelf } = deps;
   const { nodeName: node, dataDir } = settings;
+  const retention = retentionOf(await loadRetention(dataDir, logger), settings);
   const store = await openDataDir(dataDir, {
     dir: join(dataDir, 'store'),
     clock,
     logger,
     externalLabels: labelsFromObject({ [nodeLabel]: node }),
-    retentionMs: settings.retentionTime,
-    retentionBytes: settings.retentionSize,
+    retentionMs: retention.ms,
+    retentionBytes: retention.bytes,
   });
   closing.add(() => store.close());
   const identity = new Identity();
@@ -84,12 +87,12 @@ export async function openData(settings: AgentSettings, deps: DataDeps): Promise
   });
   const ingest = new Ingest({ mapper, store: teeStore(store, exports), metrics, clock, logger, spans, refreshSelf });
   closing.add(() => ingest.close());
-  const retain = followRetention(store, settings, logger);
-  const setConfig = (config: CaptureConfig): void => {
+  const retain = followRetention(store, settings, retention, logger);
+  const setConfig = (config: CaptureConfig, source: ConfigSource): void => {
     ingest.setPolicy(policyOf(node, config));
     spans.setConfig(config);
-    retain(config);
-    exports.setConfig(config);
+    if (source !== 'seed') retain(config);
+    exports.setConfig(config, source);
     const { timeMs, sizeBytes } = { ...spanDefaults, ...config.retention.spans };
     ring.setLimits({ maxBytes: Math.min(sizeBytes, largestSpanRing), maxAgeMs: timeMs }, clock.now());
   };
