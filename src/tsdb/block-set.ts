@@ -18,6 +18,9 @@ export interface BlockSetOptions {
   readonly logger: Logger;
 }
 
+/** What a system error says about this process, or the machine, and not about the file. */
+const blameless: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EACCES']);
+
 /**
  * The finished blocks of a store, in time order. The set writes, merges and removes blocks, and gives them tombstones
  * for deleted samples. A block that has left the set stays open until its readers are done.
@@ -36,25 +39,35 @@ export class BlockSet {
   /**
    * Opens the blocks of the directory. A file that cannot be read is moved to quarantine; temporary files, blocks that
    * a larger one has replaced, and tombstones without a block are removed.
+   * Errors: those of the system, also when this process cannot open a block; then no block stays open.
    */
   static async open(options: BlockSetOptions): Promise<BlockSet> {
-    const { dir, files } = options;
     const set = new BlockSet(options);
+    try {
+      await set.#openAll();
+      return set;
+    } catch (error) {
+      await set.close();
+      throw error;
+    }
+  }
+
+  async #openAll(): Promise<void> {
+    const { dir, files } = this.#options;
     await files.makeDir(dir);
     const names = await files.list(dir);
     for (const name of names.filter((n) => n.endsWith('.tmp'))) await files.remove(`${dir}/${name}`);
-    for (const name of names.filter((n) => n.endsWith('.block'))) await set.#openOne(`${dir}/${name}`);
-    for (const block of set.#blocks) {
-      const replaced = set.#blocks.some(
+    for (const name of names.filter((n) => n.endsWith('.block'))) await this.#openOne(`${dir}/${name}`);
+    for (const block of this.#blocks) {
+      const replaced = this.#blocks.some(
         (b) => b.from <= block.from && b.to >= block.to && b.to - b.from > block.to - block.from,
       );
-      if (replaced) await set.#drop([block], 'replaced by a merged one');
+      if (replaced) await this.#drop([block], 'replaced by a merged one');
     }
-    const kept = new Set(set.#blocks.map(({ path }) => tombstonePath(path)));
+    const kept = new Set(this.#blocks.map(({ path }) => tombstonePath(path)));
     for (const name of names.filter((n) => n.endsWith('.tombstones'))) {
       if (!kept.has(`${dir}/${name}`)) await files.remove(`${dir}/${name}`);
     }
-    return set;
   }
 
   get blocks(): readonly Block[] {
@@ -215,6 +228,7 @@ export class BlockSet {
       this.#add(block);
     } catch (error) {
       block?.retire();
+      if (blameless.has((error as NodeJS.ErrnoException).code)) throw error;
       this.#quarantined++;
       await this.#setAside(path, error);
     }

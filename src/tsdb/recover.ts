@@ -16,13 +16,30 @@ export interface Recovered {
 /**
  * Opens the files of a store's directory and fills the head (the samples in memory) from the log. Blocks are opened
  * first, because samples of the log that are in blocks are skipped.
+ * Errors: those of the system; then no file stays open.
  */
 export async function recover(dir: string, files: FileLayer, logger: Logger, head: Head): Promise<Recovered> {
   await removeUnfinishedSnapshots(dir, files, logger);
   await files.makeDir(`${dir}/wal`);
   const quarantine = `${dir}/quarantine`;
   const blocks = await BlockSet.open({ dir: `${dir}/blocks`, quarantine, files, logger });
-  for (const block of blocks.blocks) head.minValidT = Math.max(head.minValidT, block.to);
+  try {
+    return { blocks, ...(await recoverHead(dir, quarantine, files, logger, head, blocks)) };
+  } catch (error) {
+    await blocks.close();
+    throw error;
+  }
+}
+
+async function recoverHead(
+  dir: string,
+  quarantine: string,
+  files: FileLayer,
+  logger: Logger,
+  head: Head,
+  { blocks }: BlockSet,
+): Promise<Pick<Recovered, 'wal' | 'orphanSamples'>> {
+  for (const block of blocks) head.minValidT = Math.max(head.minValidT, block.to);
   let orphanSamples = 0;
   const orphan = (known: boolean): void => {
     if (!known) orphanSamples++;
@@ -46,5 +63,5 @@ export async function recover(dir: string, files: FileLayer, logger: Logger, hea
   if (orphanSamples > 0) {
     logger.error('store: samples of series that a damaged log lost', { samples: orphanSamples });
   }
-  return { blocks, wal, orphanSamples };
+  return { wal, orphanSamples };
 }

@@ -301,17 +301,41 @@ describe('damaged files', () => {
   ])('a damaged log that cannot be cut (%s fails) leaves no file open', async (call, isAt) => {
     const w = world();
     const store = await open(w);
+    await work(store, w.clock);
     for (let i = 0; i < 3; i++) {
-      store.append(series[i]!, start, i);
+      store.append(series[i]!, w.clock.now() + 1, i);
       await store.commit();
     }
+    expect(store.stats().blocks).toBe(2);
     await store.close();
-    const path = w.files.paths().find((p) => p.includes('/wal/'))!;
+    const path = w.files.paths().find((p) => /\/wal\/\d+$/.test(p))!;
     w.files.flip(path, Math.floor(w.files.bytesOf(path).length / 2));
     w.files.fault = (made, at) => made === call && isAt(at);
     await expect(open(w)).rejects.toThrow(/EIO|ENOSPC/);
-    expect(w.files.unclosed.size).toBe(0);
+    expect([w.files.unclosed.size, w.files.unclosedReads.size]).toEqual([0, 0]);
   });
+
+  test.each(['EMFILE', 'ENFILE', 'ENOMEM', 'EACCES'])(
+    'a block that this process cannot open (%s) is not damaged: the store is not opened, and no block is moved',
+    async (code) => {
+      const w = world();
+      let store = await open(w);
+      await work(store, w.clock);
+      const whole = held(store);
+      await store.close();
+      const openRead = w.files.openRead.bind(w.files);
+      w.files.openRead = (path) => {
+        if (w.files.unclosedReads.size === 0) return openRead(path);
+        throw Object.assign(new Error(`${code}: ${path}`), { code });
+      };
+      await expect(open(w)).rejects.toMatchObject({ code });
+      expect(w.files.unclosedReads.size).toBe(0);
+      w.files.openRead = openRead;
+      store = await open(w);
+      expect(held(store)).toEqual(whole);
+      await store.close();
+    },
+  );
 
   test('a damaged log that was left whole and can be read again gives each series its own samples', async () => {
     const w = world();
