@@ -1,4 +1,5 @@
 import { type FileHandle, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readlinkSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -20,10 +21,11 @@ async function leave(holder: object, age = 0): Promise<void> {
   const path = join(dir, 'lock');
   await writeFile(
     path,
-    JSON.stringify({ id: 'x', pid: process.pid, started: '1', host: hostname(), boot: await boot(), ...holder }),
+    JSON.stringify({ id: 'x', pid: process.pid, started: '1', pids, host: hostname(), boot: await boot(), ...holder }),
   );
   await utimes(path, now / 1000 - age, now / 1000 - age);
 }
+const pids = readlinkSync('/proc/self/ns/pid');
 const boot = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
 test('a lock is held until it is released', async () => {
@@ -36,10 +38,11 @@ test('a lock is held until it is released', async () => {
 });
 
 test.each<[title: string, holder: object, age: number]>([
-  ['a process of this host that has another start time (the pid was used again)', {}, 0],
-  ['a process of this host that does not run', { pid: 2 ** 22 - 3 }, 0],
+  ['a process that has another start time (the pid was used again)', {}, 0],
+  ['a process that does not run', { pid: 2 ** 22 - 3 }, 0],
+  ['a process of another pod with the same process ids that does not run', { host: 'other-pod' }, 0],
   ['a process of an earlier boot', { boot: 'earlier', host: 'elsewhere' }, 0],
-  ['a pod that has not touched its lock for ten seconds', { host: 'other-pod' }, 11],
+  ['a pod that has not touched its lock for ten seconds', { host: 'other-pod', pids: 'pid:[1]' }, 11],
 ])('%s does not hold the lock', async (_, holder, age) => {
   await leave(holder, age);
   const unlock = await lockDirectory(dir, clock);
@@ -47,9 +50,20 @@ test.each<[title: string, holder: object, age: number]>([
   await unlock();
 });
 
-test('a pod of this node whose processes are hidden holds the lock while it touches its file', async () => {
-  await leave({ host: 'other-pod' }, 9);
-  await expect(lockDirectory(dir, clock)).rejects.toThrow(/in use by process \d+ on other-pod/);
+test.each<[title: string, holder: { host: string; pids: string | undefined }]>([
+  ['a pod of this node whose processes are hidden', { host: 'other-pod', pids: 'pid:[1]' }],
+  ["a container on the host's network whose processes are hidden", { host: hostname(), pids: 'pid:[1]' }],
+  ['a process of a version that did not name its process namespace', { host: hostname(), pids: undefined }],
+])('%s holds the lock while it touches its file', async (_, holder) => {
+  await leave(holder, 9);
+  await expect(lockDirectory(dir, clock)).rejects.toThrow(`in use by process ${process.pid} on ${holder.host}`);
+});
+
+test('a process that can be seen holds the lock although it is stopped and touches nothing', async () => {
+  const unlock = await lockDirectory(dir, clock);
+  await utimes(join(dir, 'lock'), now / 1000 - 60, now / 1000 - 60);
+  await expect(lockDirectory(dir, clock)).rejects.toMatchObject({ code: 'ERR_STORE_LOCKED' });
+  await unlock();
 });
 
 test('if start times of processes cannot be read, a holder of this host lives while it touches its file', async () => {

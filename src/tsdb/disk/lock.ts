@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { link, open, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
@@ -17,6 +17,8 @@ interface Holder {
   readonly pid: number;
   /** The process's start time from the kernel: it distinguishes two processes with the same pid. */
   readonly started: string;
+  /** The namespace of process ids; absent from files of version 0.1.0. */
+  readonly pids?: string;
   readonly host: string;
   readonly boot: string;
 }
@@ -32,12 +34,13 @@ export interface LockSystem {
 /**
  * Limits a directory to one writer.
  *
- * Node has no flock, so the lock is a file that names its holder. A holder on this host (same pod) is alive if its pid
- * runs with the same start time. A holder of another boot is dead. A holder in another pod of this node cannot be seen
- * (pid namespaces): it counts as alive while it touches the file. This rule also applies on a system that does not
- * report start times, and to a file without a name: on a full disk an empty file is the lock, until there is room.
+ * Node has no flock, so the lock is a file that names its holder. A holder of another boot is dead. A holder in the same
+ * namespace of process ids is alive if its pid runs with the same start time. A holder in another namespace, as in
+ * another container, cannot be seen: it counts as alive while it touches the file. This rule also applies on a system
+ * that does not report start times, and to a file without a name: on a full disk an empty file is the lock, until there
+ * is room. The agents of a node share a namespace (`hostPID`), so none waits for one that was killed.
  * Errors: ERR_STORE_LOCKED, which names the holder; try again after 10 s. Those of the system; then no file stays.
- * Caveats: a process in another pod that is stopped (SIGSTOP) for more than 10 s loses the lock without noticing.
+ * Caveats: a process in another namespace that is stopped (SIGSTOP) for more than 10 s loses the lock without noticing.
  */
 export async function lockDirectory(dir: string, clock: Clock, system: LockSystem = {}): Promise<() => Promise<void>> {
   const path = `${dir}/lock`;
@@ -46,6 +49,7 @@ export async function lockDirectory(dir: string, clock: Clock, system: LockSyste
     id: randomUUID(),
     pid: process.pid,
     started: startTime(process.pid, proc) ?? '',
+    pids: processNamespace(proc),
     host: hostname(),
     boot: bootId(),
   };
@@ -151,7 +155,7 @@ async function isAlive(
   proc: string,
 ): Promise<boolean> {
   if (holder && holder.boot !== me.boot) return false;
-  if (holder && holder.host === me.host && me.started !== '') return startTime(holder.pid, proc) === holder.started;
+  if (holder && holder.pids === me.pids && me.started !== '') return startTime(holder.pid, proc) === holder.started;
   try {
     return clock.now() - (await stat(path)).mtimeMs < staleMs;
   } catch {
@@ -167,6 +171,14 @@ function startTime(pid: number, proc: string): string | undefined {
     return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
   } catch {
     return undefined;
+  }
+}
+
+function processNamespace(proc: string): string {
+  try {
+    return readlinkSync(`${proc}/self/ns/pid`);
+  } catch {
+    return '';
   }
 }
 
