@@ -22,6 +22,8 @@ export async function recover(dir: string, files: FileLayer, logger: Logger, hea
   await removeUnfinishedSnapshots(dir, files, logger);
   await files.makeDir(`${dir}/wal`);
   const quarantine = `${dir}/quarantine`;
+  // A full disk has room for a move of a damaged file, but may have none for a new folder.
+  await files.makeDir(quarantine).catch(() => {});
   const blocks = await BlockSet.open({ dir: `${dir}/blocks`, quarantine, files, logger });
   try {
     return { blocks, ...(await recoverHead(dir, quarantine, files, logger, head, blocks)) };

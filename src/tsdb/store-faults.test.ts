@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import type { FileCall } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { rangeStart } from './block-range.ts';
-import { labelsFromObject, labelsKey, openStore } from './index.ts';
+import { labelsFromObject, labelsKey, nodeFiles, openStore } from './index.ts';
 import type { Store, StoreOptions } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1);
@@ -143,6 +147,43 @@ describe('when the disk fails', () => {
     expect(w.files.paths().filter((path) => path.endsWith('.block'))).toEqual([]);
     w.files.fault = undefined;
     await store.close();
+  });
+
+  test('on a full disk, a damaged block and a damaged checkpoint are set aside, and the store opens', async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'svc-full-'));
+    try {
+      const w = world();
+      let store = await open(w, { dir, files: nodeFiles });
+      await work(store, w.clock);
+      await store.close();
+      const damaged = [];
+      for (const [folder, name] of [
+        ['blocks', /\.block$/],
+        ['wal', /^checkpoint\./],
+      ] as const) {
+        const path = join(
+          dir,
+          folder,
+          (await readdir(join(dir, folder))).find((file) => name.test(file))!,
+        );
+        await truncate(path, 20);
+        damaged.push(path);
+      }
+      const noRoom = (path: string): Promise<never> =>
+        Promise.reject(Object.assign(new Error(`ENOSPC: no space left on device, '${path}'`), { code: 'ENOSPC' }));
+      const full = {
+        ...nodeFiles,
+        makeDir: (path: string) => (existsSync(path) ? Promise.resolve() : noRoom(path)),
+        openWrite: noRoom,
+      };
+      store = await open(w, { dir, files: full });
+      expect(store.stats()).toMatchObject({ blocks: 1, quarantinedBlocks: 1 });
+      await store.close();
+      expect(damaged.map((path) => existsSync(path))).toEqual([false, false]);
+      expect(await readdir(join(dir, 'quarantine'))).toHaveLength(2);
+    } finally {
+      await rm(dir, { recursive: true });
+    }
   });
 
   test('a commit whose fsync fails is not durable, and the next commit writes its samples again', async () => {
