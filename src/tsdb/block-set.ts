@@ -158,8 +158,8 @@ export class BlockSet {
 
   async #drop(blocks: readonly Block[], why: string): Promise<void> {
     const { files, logger, dir } = this.#options;
-    this.#blocks = this.#blocks.filter((block) => !blocks.includes(block));
     for (const block of blocks) {
+      this.#blocks = this.#blocks.filter((b) => b !== block);
       block.retire();
       await this.#removeFiles(block.path);
       logger.info('store: block removed', { path: block.path, bytes: block.bytes, why });

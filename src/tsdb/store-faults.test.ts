@@ -149,6 +149,23 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
+  test('when one old block cannot be removed, the next upkeep removes the others', async () => {
+    const w = world();
+    const hour = 3_600_000;
+    const store = await open(w);
+    await work(store, w.clock);
+    store.setRetention({ ms: hour, bytes: Infinity });
+    const [first] = w.files.paths().filter((path) => path.endsWith('.block'));
+    w.files.fault = (call, path) => call === 'remove' && path === first;
+    w.clock.jumpWall(10 * hour);
+    await w.clock.advance(2 * hour);
+    await store.maintain().catch(() => {});
+    await store.maintain();
+    expect(w.files.paths().filter((path) => path.endsWith('.block'))).toEqual([first]);
+    expect(w.files.unclosedReads.size).toBe(0);
+    await store.close();
+  });
+
   test('on a full disk, a damaged block and a damaged checkpoint are set aside, and the store opens', async () => {
     const dir = await mkdtemp(join(tmpdir(), 'svc-full-'));
     try {
