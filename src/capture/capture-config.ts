@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox';
+import { Type, type Static, type StringOptions } from '@sinclair/typebox';
 import { canonicalJson, sha256Hex } from '../base/canonical-json.ts';
 import { OperatorError } from '../base/errors.ts';
 import { familyNames, protocolNames } from '../api/v1alpha1/index.ts';
@@ -7,6 +7,11 @@ import { oneOf, parser } from '../base/wire/parser.ts';
 const name = Type.String({ minLength: 1, maxLength: 253 });
 const count = Type.Integer({ minimum: 0 });
 const strict = { additionalProperties: false } as const;
+/**
+ * A text that the API server admits by its number of characters. The check of a config counts UTF-16 code units, of
+ * which a character has two at most.
+ */
+const characters = (most: number, options: StringOptions = {}) => Type.String({ ...options, maxLength: 2 * most });
 
 /** The most policies that are in force at a time. Agents of version 0.1.0 take the rules of 64. */
 export const maxPolicies = 1_000;
@@ -49,13 +54,13 @@ const podRules = {
 const exportRule = {
   name: Type.String({ minLength: 1, maxLength: 63 }),
   type: oneOf(['RemoteWrite', 'OTLP'] as const),
-  endpoint: Type.String({ pattern: '^https?://[^\\s$]+$', maxLength: 512 }),
+  endpoint: characters(512, { pattern: '^https?://[^\\s$]+$' }),
   /** `<namespace>/<name>/<key>` of the Secret with its token. The token is sent apart from the config and its hash. */
   secret: Type.Optional(Type.String({ maxLength: 600 })),
   /** Metric families to send; absent = all. */
   families: Type.Optional(Type.Array(oneOf(familyNames), { maxItems: 8 })),
   /** Labels added where a series has no such label. */
-  labels: Type.Optional(Type.Record(Type.String(), Type.String({ maxLength: 256 }), { maxProperties: 16 })),
+  labels: Type.Optional(Type.Record(Type.String(), characters(256), { maxProperties: 16 })),
   /** Present where spans are sent too. */
   spans: Type.Optional(Type.Literal(true)),
   /** Host globs that allow a monitor's destination; absent for a destination that a policy itself defines. */
@@ -84,7 +89,7 @@ export const captureMonitorRuleSchema = Type.Object(
      */
     ports: Type.Optional(Type.String({ pattern: '^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$', maxLength: 1024 })),
     /** URL paths whose requests are not recorded. `*` matches any text. */
-    ignorePaths: Type.Optional(Type.Array(Type.String({ maxLength: 256 }), { maxItems: 64 })),
+    ignorePaths: Type.Optional(Type.Array(characters(256), { maxItems: 64 })),
     /** Names of the HTTP headers that its spans keep, lower case; a redaction rule must allow each of them too. */
     headers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 16 })),
     maxSeries: Type.Optional(count),
@@ -116,8 +121,8 @@ export const captureRedactionSchema = Type.Object(
     queryParams: Type.Optional(
       Type.Object(
         {
-          add: Type.Array(Type.String({ maxLength: 128 }), { maxItems: 64 }),
-          remove: Type.Array(Type.String({ maxLength: 128 }), { maxItems: 64 }),
+          add: Type.Array(characters(128), { maxItems: 64 }),
+          remove: Type.Array(characters(128), { maxItems: 64 }),
         },
         strict,
       ),
@@ -133,13 +138,9 @@ export const captureRedactionSchema = Type.Object(
     ),
     /** RE2 expressions and the replacement of each match (`$1` is the first group), in order. */
     paths: Type.Optional(
-      Type.Array(
-        Type.Object(
-          { pattern: Type.String({ minLength: 1, maxLength: 256 }), replacement: Type.String({ maxLength: 128 }) },
-          strict,
-        ),
-        { maxItems: 32 },
-      ),
+      Type.Array(Type.Object({ pattern: characters(256, { minLength: 1 }), replacement: characters(128) }, strict), {
+        maxItems: 32,
+      }),
     ),
     labels: Type.Optional(
       Type.Array(

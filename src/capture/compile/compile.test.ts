@@ -105,6 +105,26 @@ test('every config passes its own schema and its hash covers all of it', () => {
   }
 });
 
+test('every text that the API server admits by its number of characters passes the schema of the configs', () => {
+  const long = (length: number, before = ''): string => before + '😀'.repeat(length - before.length);
+  const exports = (name: string) => [
+    { name, type: 'OTLP', endpoint: long(512, 'https://a/'), labels: { a: long(256) } } as const,
+  ];
+  const spec: ClusterTrafficPolicySpec = {
+    redaction: {
+      queryParams: { add: [long(128)], remove: [long(128)] },
+      paths: [{ pattern: long(256), replacement: long(128) }],
+    },
+    export: exports('of-policy'),
+  };
+  const { nodes, policies } = compile(aWorld({ policies: [aPolicy('p', spec)] }));
+  expect(policies.get('p')!.accepted.ok).toBe(true);
+  const { config } = nodes.get('node-1')!;
+  const rule = { namespace: 'shop', name: 'm', uid: 'u', pods: ['a'] };
+  const monitor = { ...rule, ignorePaths: [long(256, '/')], exports: exports('of-monitor') };
+  expect(() => parseCaptureConfig({ ...config, monitors: [monitor] })).not.toThrow();
+});
+
 /** For each leaf of the value, the value with only that leaf changed. */
 function eachChanged(value: unknown): unknown[] {
   if (Array.isArray(value)) {

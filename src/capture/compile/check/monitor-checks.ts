@@ -9,6 +9,7 @@ import {
   labelValueText,
   routeText,
   textFault,
+  withinUnits,
 } from './text-checks.ts';
 import type { MonitorFinding } from '../types.ts';
 
@@ -38,7 +39,21 @@ export function monitorFinding(spec: TrafficMonitorSpec): MonitorFinding | null 
     finding('Invalid', textFault('spec.metrics.labels.exclude', metrics?.labels?.exclude, droppableText)) ??
     finding('Invalid', durationFault(durations, longestInterval)) ??
     finding('Invalid', exportFault(spec.export)) ??
-    finding('Invalid', textFault('spec.http.headers.capture', http?.headers?.capture, headerText))
+    finding('Invalid', textFault('spec.http.headers.capture', http?.headers?.capture, headerText)) ??
+    finding('Invalid', textFault('spec.http.ignorePaths', http?.ignorePaths, withinUnits(256))) ??
+    finding('Invalid', exportLengthFault(spec.export))
+  );
+}
+
+function exportLengthFault(list: TrafficMonitorSpec['export'] = []): string | null {
+  const endpoints = list.map(({ endpoint }) => endpoint);
+  const ofLabels = list.map(({ labels }, i) =>
+    textFault(`spec.export[${i}].labels`, Object.values(labels ?? {}), withinUnits(256)),
+  );
+  return (
+    textFault('spec.export', endpoints, withinUnits(512), '.endpoint') ??
+    ofLabels.find((fault) => fault !== null) ??
+    null
   );
 }
 

@@ -79,6 +79,24 @@ describe('a monitor is refused', () => {
       'Invalid',
       /^spec\.export\[0\]\.endpoint: credentials/,
     ],
+    [
+      'for a path that agents of version 0.1.0 find too long, which count an emoji twice',
+      { ...whole, http: { ignorePaths: ['/a', `/${'😀'.repeat(128)}`] } },
+      'Invalid',
+      /^spec\.http\.ignorePaths\[1\]: .* has 257 UTF-16 code units, and agents of version 0\.1\.0 take 256$/,
+    ],
+    [
+      'for an address of an export that they find too long',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: `https://x/${'😀'.repeat(252)}` }] },
+      'Invalid',
+      /^spec\.export\[0\]\.endpoint: .* has 514 UTF-16 code units/,
+    ],
+    [
+      'for a label of an export that they find too long',
+      { ...whole, export: [{ name: 'a', type: 'OTLP', endpoint: 'https://x', labels: { a: '😀'.repeat(129) } }] },
+      'Invalid',
+      /^spec\.export\[0\]\.labels\[0\]: .* has 258 UTF-16 code units/,
+    ],
   ])('%s', (_when, spec, reason, message) => {
     const outcome = judge(spec);
     expect(outcome.accepted).toMatchObject({ ok: false, reason });

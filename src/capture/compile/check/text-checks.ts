@@ -74,6 +74,15 @@ function loneSurrogate(text: string): string | null {
   return text.isWellFormed() ? null : 'is not well-formed text';
 }
 
+/**
+ * A text that agents of version 0.1.0 take. They count UTF-16 code units where the API server counts characters, and
+ * refuse the whole config for one that is too long.
+ */
+export const withinUnits =
+  (most: number): TextCheck =>
+  (text) =>
+    text.length > most ? `has ${text.length} UTF-16 code units, and agents of version 0.1.0 take ${most}` : null;
+
 /** The fault of a text that a check refuses; null for an absent one. */
 export function oneTextFault(field: string, value: string | undefined, check: TextCheck): string | null {
   const wrong = value === undefined ? null : check(value);
