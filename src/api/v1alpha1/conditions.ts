@@ -147,9 +147,10 @@ export const trafficMonitorConditions = {
   Exporting: exporting,
   MetricsOffered: {
     good: 'True',
-    about: 'Autoscalers can ask for every expression of the monitor. Absent if it has none.',
+    about: 'Autoscalers can ask for every metric of the monitor. Absent if no spec with metrics is in force.',
     reasons: {
-      Offered: 'Each expression can be evaluated, and costs what is allowed for each series.',
+      Offered: 'Each metric can be computed, and its expression costs what is allowed for each series.',
+      ResourceUnknown: 'A metric describes a kind that no series of the monitor names; it is not offered.',
       ExpressionInvalid: 'An expression does not parse, or is no number; it is not offered.',
       ExpressionTooCostly: 'One evaluation of an expression looks at too many samples; it is not offered.',
     },

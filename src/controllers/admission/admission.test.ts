@@ -203,6 +203,20 @@ describe('the validators', () => {
       });
     });
   });
+
+  test('a metric of a kind that no series names is refused when it is set, and warned of in later updates', () => {
+    const judge = monitorValidator();
+    const metrics = (resource: string) => ({
+      selector: {},
+      autoscaling: { metrics: [{ name: 'rps', preset: 'RequestsPerSecond' as const, resource }] },
+    });
+    const [unknown, known] = [metrics('deployments'), metrics('deployments.apps')];
+    const message = expect.stringContaining('metric rps: resource: no captured series names deployments;') as string;
+    expect(judge(ask(monitor(unknown), monitor(known)), signal)).toEqual({ allowed: false, message });
+    expect(judge(ask(monitor(known), monitor(unknown)), signal)).toEqual({ allowed: true });
+    const other = monitor({ ...unknown, priority: 3 });
+    expect(judge(ask(other, monitor(unknown)), signal)).toEqual({ allowed: true, warnings: [message] });
+  });
 });
 
 describe('the webhooks of the operator', () => {

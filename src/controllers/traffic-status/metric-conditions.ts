@@ -1,32 +1,51 @@
+import { unofferedKind } from '../../api/described-resources.ts';
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { judgeMetric, type MetricFault } from '../../promql/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
 /** A metric of a monitor that autoscalers are not offered, and why. */
-export interface FaultyMetric extends MetricFault {
+export interface FaultyMetric {
   readonly name: string;
-  readonly expr: string;
+  readonly reason: MetricFault['reason'] | 'resource';
+  readonly message: string;
+  /** The field at fault, and its value. */
+  readonly field: 'resource' | 'expr';
+  readonly value: string;
 }
 
-/** A monitor's metrics whose expressions cannot be evaluated or cost too much. Pure. */
+/** A monitor's metrics of kinds that it cannot describe, or whose expressions cannot be evaluated or cost too much. Pure. */
 export function faultyMetrics(spec: TrafficMonitorSpec): FaultyMetric[] {
-  return (spec.autoscaling?.metrics ?? []).flatMap(({ name, expr }) => {
+  return (spec.autoscaling?.metrics ?? []).flatMap(({ name, expr, resource }): FaultyMetric[] => {
+    const unoffered = unofferedKind(resource);
+    if (unoffered !== undefined) {
+      return [{ name, reason: 'resource', message: unoffered, field: 'resource', value: resource }];
+    }
     const fault = expr === undefined ? undefined : judgeMetric(expr);
-    return expr === undefined || fault === undefined ? [] : [{ name, expr, ...fault }];
+    return expr === undefined || fault === undefined ? [] : [{ name, ...fault, field: 'expr', value: expr }];
   });
 }
 
 /** One sentence for each faulty metric. */
 export function faultText(faults: readonly FaultyMetric[]): string {
-  return faults.map(({ name, message }) => `spec.autoscaling metric ${name}: expr: ${message}`).join('; ');
+  return faults.map(({ name, field, message }) => `spec.autoscaling metric ${name}: ${field}: ${message}`).join('; ');
 }
 
-/** `MetricsOffered`: whether autoscalers can query the expressions of a monitor; absent without expressions. */
-export function metricsOffered(spec: TrafficMonitorSpec): ConditionInput[] {
+/**
+ * `MetricsOffered`: whether autoscalers can ask for every metric of a monitor, by the spec that is in force; absent
+ * without metrics.
+ */
+export function metricsOffered(inForce: TrafficMonitorSpec | null): ConditionInput[] {
   const type = 'MetricsOffered';
-  if (!spec.autoscaling?.metrics?.some(({ expr }) => expr !== undefined)) return [];
-  const faults = faultyMetrics(spec);
+  if (!inForce?.autoscaling?.metrics?.length || inForce.suspend) return [];
+  const faults = faultyMetrics(inForce);
   if (faults.length === 0) return [{ type, status: 'True', reason: 'Offered', message: '' }];
-  const reason = faults.some((one) => one.reason === 'invalid') ? 'ExpressionInvalid' : 'ExpressionTooCostly';
+  const reason = faultReasons.find(([fault]) => faults.some((one) => one.reason === fault))![1];
   return [{ type, status: 'False', reason, message: faultText(faults).slice(0, 1_024) }];
 }
+
+/** The reason of the condition for each fault, in order of precedence. */
+const faultReasons = [
+  ['resource', 'ResourceUnknown'],
+  ['invalid', 'ExpressionInvalid'],
+  ['costly', 'ExpressionTooCostly'],
+] as const satisfies readonly (readonly [FaultyMetric['reason'], string])[];

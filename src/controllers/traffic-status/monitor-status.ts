@@ -62,7 +62,7 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
       input.operatorNamespace ?? platformDefaults.namespace,
     ),
     ...exporting(outcome, nodes),
-    ...metricsOffered(object.spec),
+    ...metricsOffered(outcome.inForce),
   ]);
   const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs);
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;

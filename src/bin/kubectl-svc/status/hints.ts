@@ -33,6 +33,7 @@ export const ways: Readonly<Record<string, string>> = {
   Overridden: 'nothing, where the stronger policy is meant to decide; else raise spec.priority',
   NodesSelected: 'move spec.query to a policy without nodeSelector',
   SecretForbidden: 'grant the operator the Secret by name, as the message says',
+  ResourceUnknown: 'write one of the kinds that the message lists, with its group, as in deployments.apps',
   ExpressionInvalid: 'correct the expression that the message names',
   ExpressionTooCostly: 'shorten the ranges and subqueries of the expression that the message names',
   NotEnabled: 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network',

@@ -1,6 +1,6 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { TopKindName } from './top-flags.ts';
-import { describedResource, type DescribedResource } from '../../../query/custom-metrics/resources.ts';
+import { describedResource, type DescribedResource } from '../../../api/described-resources.ts';
 
 /** How `kubectl svc top` queries one kind of object. */
 export interface TopKind {

@@ -2,7 +2,7 @@ import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../../../base/text/texts.ts';
 import { builtInPresets } from '../../../query/custom-metrics/providers/presets.ts';
-import type { DescribedResource } from '../../../query/custom-metrics/resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 import type { TopKind } from './kinds.ts';
 
 /** The figures of a row: the field of each in JSON, and the autoscaler preset with the same meaning. */

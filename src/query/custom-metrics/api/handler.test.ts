@@ -10,7 +10,7 @@ import { createCustomMetricsMeter } from '../metrics.ts';
 import { declaredMetrics, type MonitorLike, monitorProvider } from '../providers/monitor-provider.ts';
 import { presetProvider } from '../providers/preset-provider.ts';
 import type { MetricProvider } from '../providers/provider.ts';
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { MetricService } from '../values/metric-service.ts';
 import { ValueCache } from '../values/value-cache.ts';
 import { createCustomMetricsHandler } from './handler.ts';

@@ -1,4 +1,4 @@
-import { describedResource, type DescribedResource } from '../resources.ts';
+import { describedResource, type DescribedResource } from '../../../api/described-resources.ts';
 
 export const customGroup = 'custom.metrics.k8s.io';
 export const externalGroup = 'external.metrics.k8s.io';

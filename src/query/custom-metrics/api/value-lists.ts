@@ -1,4 +1,4 @@
-import type { DescribedResource } from '../resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 import { customGroup, externalGroup, type CustomVersion } from './paths.ts';
 import { quantity } from './quantity.ts';
 import { parseLabelSelector } from '../label-selector.ts';

@@ -13,7 +13,7 @@ import { createCustomMetricsHandler } from '../api/handler.ts';
 import { StatusError } from '../api/status-error.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
 import { createCustomMetricsMeter } from '../metrics.ts';
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { AdapterClient } from './adapter-client.ts';
 import { AdapterDiscovery } from './adapter-discovery.ts';
 import { maxNames } from './read-names.ts';

@@ -1,4 +1,4 @@
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { isPartitionedBy } from '../values/metric-service.ts';
 import { declaredMetrics, monitorProvider, type MonitorLike } from './monitor-provider.ts';
 import { presetProvider } from './preset-provider.ts';

@@ -1,9 +1,9 @@
+import { describedResource, unofferedKind, type DescribedResource } from '../../../api/described-resources.ts';
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { parseDuration } from '../../../base/duration.ts';
 import { compareMonitors, lastMonitorSpec } from '../../../capture/index.ts';
 import { judgeMetric, parse, printInOrder, typeOf, withMatchers, type Matcher } from '../../../promql/index.ts';
-import { describedResource, type DescribedResource } from '../resources.ts';
 import { defaultWindowMs, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
 import type { MetricProvider, MetricQuery } from './provider.ts';
@@ -42,7 +42,7 @@ export function declaredMetrics(
     for (const metric of spec.autoscaling?.metrics ?? []) {
       const key = `${namespace}/${metric.resource}/${metric.name}`;
       const resource = describedResource(metric.resource);
-      const reason = resource ? whyUnusable(metric, resource) : 'no captured series names such objects';
+      const reason = whyUnusable(metric);
       if (resource && reason === undefined) {
         if (!found.has(key)) found.set(key, { namespace, resource, metric });
       } else refused(key, reason ?? '');
@@ -55,8 +55,9 @@ export function declaredMetrics(
  * The API server cannot validate PromQL: an expression that does not parse, is not a number, or costs too much, is not
  * offered.
  */
-function whyUnusable({ expr }: MonitorMetric, { name, ref }: DescribedResource): string | undefined {
-  if (!ref.namespaced && name !== 'namespaces') return `a monitor covers one namespace, and ${name} are in none`;
+function whyUnusable({ expr, resource }: MonitorMetric): string | undefined {
+  const unoffered = unofferedKind(resource);
+  if (unoffered !== undefined) return `resource: ${unoffered}`;
   const fault = expr === undefined ? undefined : judgeMetric(expr);
   return fault && `expr: ${fault.message}`;
 }

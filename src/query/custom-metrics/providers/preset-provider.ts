@@ -1,6 +1,6 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import { describedResources } from '../resources.ts';
+import { describedResources } from '../../../api/described-resources.ts';
 import { builtInPresets } from './presets.ts';
 import type { Preset } from './presets.ts';
 import type { MetricProvider, MetricQuery, MetricRequest } from './provider.ts';

@@ -1,6 +1,6 @@
 import { Engine } from '../../../promql/index.ts';
 import { MemorySource } from '../../../testing/promql/memory-source.ts';
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { monitorPresets } from './presets.ts';
 
 const bytes = (labels: Record<string, string>, perSecond: number) => ({ labels, perSecond });

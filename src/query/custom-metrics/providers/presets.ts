@@ -1,7 +1,7 @@
 import { namespaceLabel } from '../../../api/labels.ts';
 import type { autoscalingPresets } from '../../../api/v1alpha1/index.ts';
 import type { Matcher } from '../../../promql/index.ts';
-import type { DescribedResource } from '../resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 import { selectorText } from './selectors.ts';
 
 /** The name of a preset in `TrafficMonitor.spec.autoscaling`. */

@@ -1,5 +1,5 @@
 import type { Matcher } from '../../../promql/index.ts';
-import type { DescribedResource } from '../resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 
 /** The values of a metric that a request asks for. */
 export interface MetricRequest {

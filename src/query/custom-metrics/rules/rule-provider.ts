@@ -2,7 +2,7 @@ import { parse, type Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../../../base/text/texts.ts';
 import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
 import { sampleSelectors, widestRange } from '../providers/selectors.ts';
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { fillTemplate, insertsValueOf } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
 import type { WatchedRules } from './watch-rules.ts';

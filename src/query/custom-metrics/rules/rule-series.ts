@@ -1,5 +1,5 @@
 import { metricName, type Labels } from '../../../promql/index.ts';
-import { describedResource, type DescribedResource } from '../resources.ts';
+import { describedResource, type DescribedResource } from '../../../api/described-resources.ts';
 import { takesSeries } from './query-template.ts';
 import type { AdapterRule } from './rule.ts';
 

@@ -1,5 +1,5 @@
 import type { Labels } from '../../../promql/index.ts';
-import { describedResource } from '../resources.ts';
+import { describedResource } from '../../../api/described-resources.ts';
 import { readAdapterRules } from './rule.ts';
 import { ruleProvider } from './rule-provider.ts';
 import { ruleMetrics } from './rule-series.ts';

@@ -7,7 +7,7 @@ import { customValueList, externalValueList, type LabelledValue } from '../api/v
 import { parseLabelSelector, toMatchers } from '../label-selector.ts';
 import type { CustomMetricsMeter } from '../metrics.ts';
 import type { MetricProvider, MetricQuery, MetricRequest } from '../providers/provider.ts';
-import type { DescribedResource } from '../resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 import { byObject, type Row } from './evaluate.ts';
 import type { ObjectLookup } from './objects.ts';
 import type { Evaluated, ValueCache } from './value-cache.ts';

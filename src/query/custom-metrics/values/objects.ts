@@ -4,7 +4,7 @@ import { RecentAnswers } from '../../../base/recent-answers.ts';
 import { listAll, type KubeClient } from '../../../kube/index.ts';
 import type { Informer } from '../../../runtime/index.ts';
 import { matchesLabels, parseLabelSelector } from '../label-selector.ts';
-import type { DescribedResource } from '../resources.ts';
+import type { DescribedResource } from '../../../api/described-resources.ts';
 
 export interface ObjectLookupOptions {
   readonly client: Pick<KubeClient, 'list'>;

@@ -1,6 +1,6 @@
-import { namespaceLabel, nodeLabel } from '../../api/labels.ts';
-import { coreResources } from '../../kube/index.ts';
-import type { ResourceRef } from '../../api/meta.ts';
+import { coreResources } from './core-resources.ts';
+import { namespaceLabel, nodeLabel } from './labels.ts';
+import type { ResourceRef } from './meta.ts';
 
 /** A kind of object that a metric can describe. */
 export interface DescribedResource {
@@ -28,3 +28,16 @@ const byName = new Map(describedResources.map((resource) => [resource.name, reso
 
 /** The kind with this name in a path; undefined for kinds that no captured series names. */
 export const describedResource = (name: string): DescribedResource | undefined => byName.get(name);
+
+/** The kinds that a monitor's metrics can describe: it covers one namespace. */
+const ofMonitors = describedResources
+  .filter(({ name, ref }) => ref.namespaced || name === 'namespaces')
+  .map(({ name }) => name);
+
+/** Why a monitor cannot offer metrics that describe the kind with this name; undefined if it can. */
+export function unofferedKind(name: string): string | undefined {
+  if (ofMonitors.includes(name)) return undefined;
+  return byName.has(name)
+    ? `a monitor covers one namespace, and ${name} are in none`
+    : `no captured series names ${name}; a metric can describe ${ofMonitors.join(', ')}`;
+}
