@@ -175,7 +175,7 @@ const status = object('What the controller has found out.', {
       failed: count('Nodes that could not run it.'),
     }),
   ),
-  configHash: optional(hash('The hash of the configuration compiled from this generation.')),
+  configHash: optional(hash('The hash of the configuration compiled from the spec in force; absent when none is.')),
   activeSeries: optional(count('Series with recent samples, over all nodes.')),
   droppedSeries: optional(count('Series refused or folded by a limit, over all nodes.')),
   lastSampleTime: optional(timestamp('When the newest sample arrived; moves at most once a minute.')),

@@ -118,7 +118,12 @@ describe('a monitor is refused', () => {
     const good: TrafficMonitorSpec = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } };
     const bad = aMonitor('shop/m', {}, { generation: 7, status: { lastAcceptedSpec: good } });
     const result = compile(aWorld({ monitors: [bad] }));
-    expect(result.monitors.get('shop/m')).toMatchObject({ accepted: { ok: false }, inForce: good, matchedPods: 2 });
+    expect(result.monitors.get('shop/m')).toMatchObject({
+      accepted: { ok: false },
+      inForce: good,
+      matchedPods: 2,
+      configHash: expect.any(String) as string,
+    });
     expect(result.nodes.get('node-1')!.config.monitors).toHaveLength(1);
     expect(result.nodes.get('node-1')!.config.generations).toEqual({});
   });
@@ -138,6 +143,7 @@ describe('a monitor is refused', () => {
       }),
     );
     expect(result.monitors.get('shop/m')).toMatchObject({ accepted: { reason: 'NamespaceNotAllowed' }, inForce: null });
+    expect(result.monitors.get('shop/m')).not.toHaveProperty('configHash');
     expect(result.monitors.get('pay/m')!.accepted.ok).toBe(true);
   });
 

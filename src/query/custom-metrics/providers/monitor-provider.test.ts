@@ -42,7 +42,8 @@ test('a suspended or excluding monitor offers no metric; a refused one offers th
   const refused = {
     ...monitor('refused', { ...rps, name: 'new' }),
     status: {
-      conditions: [{ type: 'Accepted', status: 'False' }],
+      conditions: [{ type: 'Accepted', status: 'False', reason: 'Invalid' }],
+      configHash: 'sha256:1',
       lastAcceptedSpec: monitor('refused', { ...rps, name: 'old' }).spec,
     },
   } as unknown as MonitorLike;
@@ -54,11 +55,25 @@ test('a suspended or excluding monitor offers no metric; a refused one offers th
   expect(declared.map(({ metric }) => metric.name)).toEqual(['old']);
 });
 
+test('a monitor of which nothing is in force offers no metric, and takes no name from an accepted one', () => {
+  const strong = monitor('strong', { ...rps, window: '2m' }, { priority: 10 });
+  const forbidden = {
+    ...strong,
+    status: {
+      conditions: [{ type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed' }],
+      lastAcceptedSpec: strong.spec,
+    },
+  } as unknown as MonitorLike;
+  const declared = declaredMetrics([forbidden, monitor('weak', { ...rps, window: '5m' })]);
+  expect(declared.map(({ metric }) => metric.window)).toEqual(['5m']);
+});
+
 test('a last accepted spec that the schema does not admit offers no metric, and keeps no other from being offered', () => {
   const refused = {
     ...monitor('refused', rps),
     status: {
       conditions: [{ type: 'Accepted', status: 'False' }],
+      configHash: 'sha256:1',
       lastAcceptedSpec: { autoscaling: { metrics: [null] } },
     },
   } as unknown as MonitorLike;

@@ -24,7 +24,7 @@ export interface DeclaredMetric {
 /**
  * The metrics that monitors declare. When two monitors of one namespace declare metrics of the same name for the same
  * kind, the one with the higher precedence applies, as for every other conflict. A refused monitor counts with its last
- * accepted spec.
+ * accepted spec if that is still in force: only then its status has the hash of a configuration.
  * `refused` is called for each metric that cannot be offered. Pure otherwise.
  */
 export function declaredMetrics(
@@ -34,7 +34,8 @@ export function declaredMetrics(
   const found = new Map<string, DeclaredMetric>();
   const inForce = monitors.flatMap(({ metadata, spec, status }) => {
     const isRefused = status?.conditions?.some((c) => c.type === 'Accepted' && c.status === 'False');
-    const used = isRefused ? lastMonitorSpec(status) : spec;
+    const last = status?.configHash === undefined ? undefined : lastMonitorSpec(status);
+    const used = isRefused ? last : spec;
     return used && used.mode !== 'Exclude' && !used.suspend ? [{ metadata, spec: used }] : [];
   });
   for (const { metadata, spec } of inForce.sort(compareMonitors)) {
