@@ -59,9 +59,9 @@ export function glob(description: string, maxLength = 63) {
   });
 }
 
-/** A number of bytes: `268435456`, `256Mi`, `2Gi`. */
-export function byteSize(description: string) {
-  return intOrString(description, patterns.byteSize, { minimum: 0 });
+/** A number of bytes: `268435456`, `256Mi`, `2Gi`. `options` adds rules. */
+export function byteSize(description: string, options: object = {}) {
+  return intOrString(description, patterns.byteSize, { minimum: 0, ...options });
 }
 
 const selectorOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;

@@ -160,17 +160,27 @@ export const limits = object('Ceilings that keep a node safe.', {
   ),
 });
 
+/** A size that was meant to be in Gi, or to mean "without limit", would delete what is stored. */
+const storeSize = (description: string) =>
+  byteSize(
+    description,
+    rules({
+      rule: "quantity(string(self)).compareTo(quantity('1Mi')) >= 0",
+      message: 'must be at least 1Mi; 0 does not mean without limit, and a number without a unit is in bytes',
+    }),
+  );
+
 export const retention = object('How long the nodes keep data. Whichever bound is met first counts.', {
   metrics: optional(
     object('The store of series.', {
       time: optional(duration('Age; 24h unless set.', '10m')),
-      size: optional(byteSize('Bytes on disk; 2Gi unless set.')),
+      size: optional(storeSize('Bytes on disk; 2Gi unless set. At least 1Mi.')),
     }),
   ),
   spans: optional(
     object('The ring of spans.', {
       time: optional(duration('Age; 15m unless set.', '1s')),
-      size: optional(byteSize('Bytes in memory; 64Mi unless set. More than 64Mi is lowered to 64Mi.')),
+      size: optional(storeSize('Bytes in memory; 64Mi unless set. At least 1Mi; more than 64Mi is lowered to 64Mi.')),
     }),
   ),
 });
