@@ -1,5 +1,6 @@
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
+import { selectorRefusals } from './selector-cases.ts';
 
 /**
  * Each case is merged into the spec of one base document, the smallest MinterDeployment: it has image, vcs.org,
@@ -186,6 +187,10 @@ const access: Case[] = [
     { allowedCallers: { podSelector: { matchExpressions: [{ key: 'a b', operator: 'Exists' }] } } },
     /key.* should match/,
   ),
+  ...selectorRefusals('of callers', (podSelector) => ({ allowedCallers: { podSelector } })),
+  ...selectorRefusals('of namespaces of callers', (namespaceSelector) => ({
+    allowedCallers: { podSelector: selects, namespaceSelector },
+  })),
   accepts('scrapers', { metrics: { allowedScrapers: { podSelector: selects } } }),
   refuses('6001 requests each minute', { limits: { requestsPerMinutePerCaller: 6001 } }, /less than or equal to 6000/),
   refuses('501 repositories in a request', { limits: { maxRepositoriesPerRequest: 501 } }, /less than or equal to 500/),

@@ -1,5 +1,6 @@
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
+import { selectorRefusals } from './selector-cases.ts';
 
 /**
  * Each case is merged into the spec of one base document, a TrafficMonitor with `selector: {matchLabels: {app:
@@ -55,6 +56,7 @@ const selection: Case[] = [
     { selector: { matchLabels: { app: 'x'.repeat(64) } } },
     /may not be more than 63|Too long/,
   ),
+  ...selectorRefusals('of pods', (selector) => ({ selector })),
   refuses('an unknown workload kind', { workloads: [{ kind: 'Service', name: 'a' }] }, /Unsupported value: "Service"/),
   refuses('a workload without a name', { workloads: [{ kind: 'Pod' }] }, /name: Required value/),
   refuses(

@@ -1,6 +1,7 @@
 import { monitorSettingLeaves } from '../../src/api/v1alpha1/index.ts';
 import { accepts, many, refuses } from './case.ts';
 import type { Case } from './case.ts';
+import { selectorRefusals } from './selector-cases.ts';
 
 /** Each case is merged into the empty spec of a ClusterTrafficPolicy. */
 
@@ -64,6 +65,21 @@ const scope: Case[] = [
     { nodeSelector: { matchExpressions: [{ key: 'a b', operator: 'Exists' }] } },
     /should match/,
   ),
+  accepts('a requirement of each operator, with keys and values as long as Kubernetes allows', {
+    nodeSelector: {
+      matchLabels: { [`${'a'.repeat(253)}/${'b'.repeat(63)}`]: 'c'.repeat(63), d: '' },
+      matchExpressions: [
+        { key: `${'a'.repeat(253)}/${'b'.repeat(63)}`, operator: 'In', values: ['c'.repeat(63), '', 'A_b.c-d'] },
+        { key: 'a', operator: 'NotIn', values: ['b'] },
+        { key: 'a', operator: 'Exists' },
+        { key: 'a', operator: 'DoesNotExist', values: [] },
+      ],
+    },
+  }),
+  ...selectorRefusals('of nodes', (nodeSelector) => ({ nodeSelector })),
+  ...selectorRefusals('of canary nodes', (canaryNodes) => ({ rollout: { canaryNodes } })),
+  ...selectorRefusals('of namespaces', (namespaceSelector) => ({ namespaceSelector })),
+  ...selectorRefusals('of namespaces with monitors', (monitorNamespaces) => ({ monitorNamespaces })),
   accepts('ByPort with ports', { capture: { mode: 'ByPort', ports: [{ port: 80 }, { port: 9000, endPort: 9010 }] } }),
   accepts('ports without a mode', { capture: { ports: [{ port: 80 }] } }),
   accepts('AllowList', { capture: { mode: 'AllowList', containersOnly: false } }),

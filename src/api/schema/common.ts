@@ -23,13 +23,13 @@ export const noUserInfo = {
   message: 'must not hold a user or a password: they belong in a Secret',
 };
 
-const noDollar = "!self.contains('$') && !self.contains('\\n')";
+const noDollar = {
+  rule: "!self.contains('$') && !self.contains('\\n')",
+  message: 'must not contain $ or a line break: the instrument would expand it from its environment',
+};
 
 /** Refuses text that the instrument would expand from its own environment. */
-export const safeText = rules({
-  rule: noDollar,
-  message: 'must not contain $ or a line break: the instrument would expand it from its environment',
-});
+export const safeText = rules(noDollar);
 
 /** A duration such as `30s`, `5m` or `1h30m`. A `minimum` is checked by the API server. */
 export function duration(description: string, minimum?: string) {
@@ -66,35 +66,61 @@ export function byteSize(description: string, options: object = {}) {
 
 const selectorOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
-/** A label selector with bounds. `extra` adds rules on the whole selector. */
+/** `patterns.labelKey` with the lengths that Kubernetes allows for prefix and name. */
+const wholeLabelKey = '^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
+const labelKeyFault = 'a label key is a name of at most 63 characters, perhaps after a DNS name of at most 253 and /';
+const labelValue = (description: string) =>
+  text(description, {
+    maxLength: 63,
+    ...rules(noDollar, {
+      rule: "self.matches('^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$')",
+      message:
+        'a label value has letters, digits, dashes, underscores and dots, and begins and ends with one of the first two',
+    }),
+  });
+
+/**
+ * A label selector with bounds. It refuses what Kubernetes refuses in a selector, because such a requirement matches
+ * nothing, or everything. These are rules, not patterns, so that a `status.lastAcceptedSpec` of version 0.1.0 still
+ * counts. `extra` adds rules on the whole selector.
+ */
 export function labelSelector(description: string, extra: object = {}) {
   return Type.Unsafe<LabelSelector>(
     object(
       description,
       {
         matchLabels: optional(
-          map(
-            'Labels that must be present with exactly these values.',
-            text('The value.', { maxLength: 63, ...safeText }),
-            {
-              maxProperties: 16,
-            },
-          ),
+          map('Labels that must be present with exactly these values.', labelValue('The value.'), {
+            maxProperties: 16,
+            ...rules({ rule: `self.all(k, k.matches('${wholeLabelKey}'))`, message: labelKeyFault }),
+          }),
         ),
         matchExpressions: optional(
           list(
             'Requirements on label keys. All must hold.',
-            object('One requirement on a label key.', {
-              key: text('The label key.', { minLength: 1, maxLength: 317, pattern: patterns.labelKey }),
-              operator: choice('How the key is compared with the values.', selectorOperators),
-              values: optional(
-                list(
-                  'The values for In and NotIn; leave it out for Exists and DoesNotExist.',
-                  text('A value.', { maxLength: 63, ...safeText }),
-                  { maxItems: 32 },
+            object(
+              'One requirement on a label key.',
+              {
+                key: text('The label key.', {
+                  minLength: 1,
+                  maxLength: 317,
+                  pattern: patterns.labelKey,
+                  ...rules({ rule: `self.matches('${wholeLabelKey}')`, message: labelKeyFault }),
+                }),
+                operator: choice('How the key is compared with the values.', selectorOperators),
+                values: optional(
+                  list(
+                    'The values for In and NotIn; leave it out for Exists and DoesNotExist.',
+                    labelValue('A value.'),
+                    { maxItems: 32 },
+                  ),
                 ),
-              ),
-            }),
+              },
+              rules({
+                rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+                message: 'In and NotIn need values, Exists and DoesNotExist take none',
+              }),
+            ),
             { maxItems: 16 },
           ),
         ),
