@@ -68,6 +68,21 @@ const key: Case[] = [
   refuses('a bare key', { kms: { keyVersion: keyOne.replace(/\/cryptoKeyVersions.*/, '') } }, /name one key version/),
   refuses('version 0', { kms: { keyVersion: keyOne.replace(/1$/, '0') } }, /name one key version/),
   refuses('a private key', { kms: { keyVersion: '-----BEGIN PRIVATE KEY-----' } }, /name one key version/),
+  accepts('a project of a domain, and a key of 63 characters', {
+    kms: { keyVersion: keyOne.replace('/p/', '/example.com:my_p/').replace('/k/', `/${'K'.repeat(63)}/`) },
+  }),
+  refuses('a key name of 64 characters', { kms: { keyVersion: keyOne.replace('/k/', `/${'k'.repeat(64)}/`) } }, /63/),
+  refuses('a key ring with a dot', { kms: { keyVersion: keyOne.replace('/r/', '/r.1/') } }, /letters, digits and -/),
+  refuses(
+    'a location with a space',
+    { kms: { keyVersion: keyOne.replace('/global/', '/europe west1/') } },
+    /letters, digits and -/,
+  ),
+  refuses(
+    'a version of eleven digits',
+    { kms: { keyVersion: keyOne.replace(/1$/, '12345678901') } },
+    /at most ten digits/,
+  ),
   refuses('another key service', { kms: { provider: 'aws' } }, /Unsupported value: "aws"/),
   accepts('a next version', { kms: { nextKeyVersion: keyOne.replace(/1$/, '2') } }),
   refuses('the current version as the next', { kms: { nextKeyVersion: keyOne } }, /another version of the same key/),

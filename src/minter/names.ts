@@ -3,14 +3,15 @@
  * Source: the hosting platform's own rules for organisations and repositories.
  */
 
+import { keyVersionPattern } from '../api/v1alpha1/key-version.ts';
+
 export { foldName, isRepositoryName } from '../api/v1alpha1/repository-name.ts';
 
 /** One account name: letters, digits and inner hyphens, at most 39 characters. */
 const organization = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?$/;
 const scope = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const permission = /^[a-z][a-z_]{0,63}$/;
-const keyVersion =
-  /^projects\/[A-Za-z0-9:._-]+\/locations\/[A-Za-z0-9-]+\/keyRings\/[A-Za-z0-9_-]{1,63}\/cryptoKeys\/[A-Za-z0-9_-]{1,63}\/cryptoKeyVersions\/[1-9][0-9]{0,9}$/;
+const keyVersion = new RegExp(keyVersionPattern);
 
 export const isOrganizationName = (text: string): boolean => organization.test(text);
 export const isScopeName = (text: string): boolean => scope.test(text);

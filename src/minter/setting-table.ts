@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 import { appIdForm, parseAppId } from '../api/v1alpha1/app-id.ts';
+import { keyVersionForm } from '../api/v1alpha1/key-version.ts';
 import { serviceUrlForm, serviceUrlPattern } from '../api/v1alpha1/service-url.ts';
 import type { LogLevel } from '../base/logger.ts';
 import type { Setting } from '../base/settings.ts';
@@ -19,12 +20,12 @@ export const minterSettingTable = {
   kmsKeyVersion: must(
     { help: 'full name of one key version: projects/…/cryptoKeyVersions/N' },
     isKeyVersionName,
-    'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
+    `be ${keyVersionForm}`,
   ),
   kmsNextKeyVersion: must(
     { default: '', help: 'the version that is about to take over; it is checked, and signs nothing else' },
     (text) => text === '' || isKeyVersionName(text),
-    'be projects/*/locations/*/keyRings/*/cryptoKeys/*/cryptoKeyVersions/N',
+    `be ${keyVersionForm}`,
   ),
   audiences: audienceList({ help: 'accepted audiences, comma list of at most 5, compared byte for byte' }),
   bindAddress: must(

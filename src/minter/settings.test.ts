@@ -1,3 +1,4 @@
+import { keyVersionPattern } from '../api/v1alpha1/key-version.ts';
 import { serviceUrlPattern } from '../api/v1alpha1/service-url.ts';
 import { readSettings } from '../base/settings.ts';
 import { minterSettings, type MinterSettings } from './settings.ts';
@@ -79,6 +80,30 @@ test.each<[url: string, isTaken: boolean]>([
   else expect(inPods).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }));
   // The rule of the CRD, as RE2 reads it.
   expect(new RegExp(serviceUrlPattern).test(url)).toBe(isTaken);
+});
+
+const keyVersion = (change: Record<string, string>): string =>
+  Object.entries(change).reduce((name, [from, to]) => name.replace(from, to), env.KMS_KEY_VERSION);
+
+test.each<[isTaken: boolean, name: string]>([
+  [true, keyVersion({})],
+  [true, keyVersion({ '/p/': '/example.com:my-project_1/', '/r/': '/Ring_1/', '/k/': `/${'k'.repeat(63)}/` })],
+  [true, keyVersion({ 'Versions/1': 'Versions/9999999999' })],
+  [false, keyVersion({ '/p/': '/my project/' })],
+  [false, keyVersion({ '/global/': '/europe_west1/' })],
+  [false, keyVersion({ '/r/': '/ring.1/' })],
+  [false, keyVersion({ '/r/': `/${'r'.repeat(64)}/` })],
+  [false, keyVersion({ '/k/': '/schlüssel/' })],
+  [false, keyVersion({ '/k/': `/${'k'.repeat(64)}/` })],
+  [false, keyVersion({ 'Versions/1': 'Versions/0' })],
+  [false, keyVersion({ 'Versions/1': 'Versions/10000000000' })],
+  [false, `${keyVersion({})}\n`],
+])('the API server and the pods agree (%p) on the key version %j', (isTaken, name) => {
+  const inPods = (): unknown => read({ ...env, KMS_KEY_VERSION: name });
+  if (isTaken) expect(inPods()).toMatchObject({ keyVersion: name });
+  else expect(inPods).toThrow(expect.objectContaining({ code: 'ERR_CONFIG_INVALID' }));
+  // The rule of the CRD, as RE2 reads it.
+  expect(new RegExp(keyVersionPattern).test(name)).toBe(isTaken);
 });
 
 test.each<[field: string, value: string | undefined]>([

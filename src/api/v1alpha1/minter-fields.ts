@@ -1,5 +1,6 @@
 import { choice, integer, intOrString, list, map, object, optional, rules, text } from '../schema/build.ts';
 import { labelSelector, noUserInfo, patterns } from '../schema/common.ts';
+import { keyVersionForm, keyVersionPattern } from './key-version.ts';
 import { repositoryCharacters, repositoryNameRule } from './repository-name.ts';
 import { serviceUrlForm, serviceUrlPattern } from './service-url.ts';
 
@@ -24,9 +25,8 @@ export const keyVersion = (description: string) =>
     minLength: 1,
     maxLength: 512,
     ...rules({
-      rule: "self.matches('^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+/cryptoKeyVersions/[1-9][0-9]*$')",
-      message:
-        'name one key version: projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/N (a bare key is not enough)',
+      rule: `self.matches('${keyVersionPattern}')`,
+      message: `name one key version: ${keyVersionForm}`,
     }),
   });
 

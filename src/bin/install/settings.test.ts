@@ -47,6 +47,10 @@ test.each(['..', 'gitops.git', 'gitops.GIT', 'acme/gitops'])('%s is refused as t
   expect(() => read({ ...whole, GITOPS_REPO: name })).toThrow(/GITOPS_REPO.*the name of a repository/);
 });
 
+test.each([key.replace('/r/', '/ring.1/'), `${key}/cryptoKeyVersions/0`])('%s is refused as a key', (name) => {
+  expect(() => read({ ...whole, KMS_KEY_VERSION: name })).toThrow(/KMS_KEY_VERSION.*letters, digits and -/);
+});
+
 test('with a private key to import the name of the key is enough', () => {
   expect(asksForMinter(read({ ...whole, KMS_KEY_VERSION: key, VCS_PEM_PATH: '/app.pem' }))).toBe(true);
 });

@@ -1,3 +1,4 @@
+import { keyVersionForm, maybeKeyPattern } from '../../api/v1alpha1/key-version.ts';
 import { repositoryName } from '../../api/v1alpha1/repository-name.ts';
 import {
   choiceSetting,
@@ -55,7 +56,6 @@ export const installSettingTable = {
 
 const name = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,37}[A-Za-z0-9])?';
 const optional = (pattern: string): RegExp => new RegExp(`^(${pattern})?$`);
-const keyName = 'projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+';
 
 /**
  * The settings of `svc install` for a minter, which issues tokens for a GitOps repository; without a minter, none of
@@ -87,8 +87,8 @@ export const minterSettingTable = {
   ),
   kmsKeyVersion: textSetting(
     { help: 'key version that signs, by its full name; with a PEM the name of the key is enough', default: '' },
-    optional(`${keyName}(/cryptoKeyVersions/[1-9][0-9]*)?`),
-    'projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/N',
+    new RegExp(maybeKeyPattern),
+    keyVersionForm,
   ),
   minterImage: textSetting(
     { help: 'image of the minter', default: 'svc-minter:0.1.0' },
