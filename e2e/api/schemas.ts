@@ -120,31 +120,46 @@ export function schemas(of: () => Cluster): void {
       await expect(patch).rejects.toThrow('org is immutable; create a second MinterDeployment');
     });
 
-    test('an object with a value that a newer rule refuses can be changed in its other fields and status', async () => {
+    test('an object with values that newer rules refuse can be changed in its other fields and status', async () => {
       const table = tables[1]!;
       const path = collectionPath(table.kind);
       const patch = (to: string, body: object): Promise<object> =>
         cluster.api.request('PATCH', to, body, { contentType: 'application/merge-patch+json' });
-      const ofRange = (name: string, dryRun: boolean): Promise<object> => {
-        const object = documentOf(table, { spec: { network: { cidrs: [{ cidr: '999.1.1.1/8' }] } }, name });
+      const stored = {
+        network: { cidrs: [{ cidr: '999.1.1.1/8' }] },
+        nodeSelector: { matchExpressions: [{ key: 'a', operator: 'NotIn' }] },
+        retention: { metrics: { size: 0 } },
+      };
+      const create = (spec: object, dryRun: boolean): Promise<object> => {
+        const object = documentOf(table, { spec, name: 'old' });
         return cluster.api.request('POST', dryRun ? `${path}?dryRun=All` : path, object);
       };
+      const newer: readonly [rule: RegExp, spec: object, says: string][] = [
+        [/self\.cidr\.matches\([^\n]*/, { network: stored.network }, 'cidr is an address range'],
+        [/\(self\.operator in [^\n]*/g, { nodeSelector: stored.nodeSelector }, 'In and NotIn need values'],
+        [/quantity\(string[^\n]*/g, { retention: stored.retention }, 'must be at least 1Mi'],
+      ];
       const crd = await readFile(join(repository, 'crds/svc.dev_clustertrafficpolicies.yaml'), 'utf8');
-      const older = crd.replace(/self\.cidr\.matches\([^\n]*/, '"true"');
-      expect(older).not.toBe(crd);
+      const older = newer.reduce((text, [rule]) => text.replace(rule, '"true"'), crd);
       await cluster.kubectl(['apply', '--server-side', '-f', '-'], { stdin: older });
-      await until('the rule is gone', () => ofRange('old', false));
+      await until('the rules are gone', () => create(stored, false));
       await installCrds(cluster);
-      await until('the rule is back', () =>
-        ofRange('new', true).then(
-          () => false,
-          (error: unknown) => /spec\.network\.cidrs\[0\].* cidr is an address range/.test(String(error)),
-        ),
-      );
-      await patch(`${path}/old`, { spec: { priority: 7 } });
+      for (const [, spec, says] of newer) {
+        await until(`the rule is back: ${says}`, () =>
+          create({ priority: 1, ...spec }, true).then(
+            () => false,
+            (error: unknown) => String(error).includes(says),
+          ),
+        );
+      }
+      await patch(`${path}/old`, { spec: { priority: 7, retention: { spans: { size: '1Mi' } } } });
       await patch(`${path}/old/status`, { status: { observedGeneration: 2 } });
-      const another = { spec: { network: { cidrs: [{ cidr: '999.1.1.1/8' }, { cidr: 'fd00::/8' }] } } };
-      await expect(patch(`${path}/old`, another)).rejects.toThrow('cidr is an address range');
+      const others: readonly [spec: object, says: string][] = [
+        [{ network: { cidrs: [{ cidr: '999.1.1.1/8' }, { cidr: 'fd00::/8' }] } }, 'cidr is an address range'],
+        [{ nodeSelector: { matchExpressions: [{ key: 'b', operator: 'NotIn' }] } }, 'In and NotIn need values'],
+        [{ retention: { metrics: { size: 1 } } }, 'must be at least 1Mi'],
+      ];
+      for (const [spec, says] of others) await expect(patch(`${path}/old`, { spec })).rejects.toThrow(says);
       await cluster.api.request('DELETE', `${path}/old`);
     });
 
