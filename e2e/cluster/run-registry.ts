@@ -5,6 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { claimFolder } from './own-folder.ts';
 import { killRun, processIdentity, signalGroup, toolEnvironment } from './processes.ts';
 
 /**
@@ -36,13 +37,15 @@ export interface RunOptions {
 interface RunRecord {
   owner: number;
   ownerIdentity: string;
-  dir: string;
+  /** Keep the temporary folder. Its path is not in the record: no record can name what is removed. */
   keep: boolean;
 }
 
 const registry = join(tmpdir(), `svc-cluster-${process.getuid?.() ?? 0}`);
 const runs = join(registry, 'runs');
 const networks = join(registry, 'networks');
+/** The temporary folder of a run. */
+const dataOf = (id: string): string => join(registry, 'data', id);
 const lastNetwork = 250;
 
 /** The address prefix of network n, without the last octet. `loopback` is what pods see as their own 127.0.0.1. */
@@ -50,18 +53,24 @@ export function networkPrefix(n: number, realAddresses: boolean): { pods: string
   return { pods: realAddresses ? `198.18.${n}` : `127.17.${n}`, loopback: `127.18.${n}` };
 }
 
-/** Releases what crashed runs left, then registers a run owned by this process. */
+export const isRunId = (text: string): boolean => /^[0-9a-f]{12}$/.test(text);
+
+/**
+ * Releases what crashed runs left, then registers a run owned by this process.
+ * Errors: a sentence if the registry is not a folder of this user alone, or if `dir` is not empty.
+ */
 export async function openRun(options: RunOptions = {}): Promise<Run> {
+  whileFoldersGo(() => claimFolder(registry, 0o700));
   await reapDeadRuns();
   const id = randomBytes(6).toString('hex');
-  const dir = options.dir ?? join(registry, 'data', id);
+  const dir = options.dir ?? dataOf(id);
   mkdirSync(dir, { recursive: true });
   if (readdirSync(dir).length > 0) throw new Error(`the folder ${dir} is not empty: a cluster needs a new one`);
-  const keep = options.keep ?? options.dir !== undefined;
   const identity = processIdentity(process.pid) ?? '';
   // Written aside and renamed: a run that starts at this moment must not read half a record and take this run for dead.
-  const record: RunRecord = { owner: process.pid, ownerIdentity: identity, dir, keep };
+  const record: RunRecord = { owner: process.pid, ownerIdentity: identity, keep: options.keep ?? false };
   whileFoldersGo(() => {
+    claimFolder(registry, 0o700);
     mkdirSync(runs, { recursive: true });
     writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
     renameSync(join(registry, `${id}.tmp`), join(runs, id));
@@ -84,14 +93,15 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
 
 /** Releases everything that a run holds: processes, addresses, files, record. Does nothing if nothing is left. */
 export async function giveBack(id: string): Promise<void> {
-  const record = readRecord(id);
   await killRun(id);
+  whileFoldersGo(() => claimFolder(registry, 0o700));
+  const record = readRecord(id);
   for (const name of namesIn(networks)) {
     if (readText(join(networks, name)) !== id) continue;
     removeNetwork(Number(name));
     rmSync(join(networks, name), { force: true });
   }
-  if (record && !record.keep) rmSync(record.dir, { recursive: true, force: true, maxRetries: 5 });
+  if (record && !record.keep) rmSync(dataOf(id), { recursive: true, force: true, maxRetries: 5 });
   rmSync(join(runs, id), { force: true });
   removeEmptyRegistry();
 }
@@ -134,7 +144,7 @@ function namesIn(dir: string): string[] {
 }
 
 async function reapDeadRuns(): Promise<void> {
-  for (const id of namesIn(runs)) {
+  for (const id of namesIn(runs).filter(isRunId)) {
     const record = readRecord(id);
     if (record && processIdentity(record.owner) === record.ownerIdentity) continue;
     await giveBack(id);
@@ -227,9 +237,12 @@ export function heldNetworks(): HeldNetwork[] {
   }));
 }
 
+/** The record of a run; undefined if there is none, or if no run has written it. */
 function readRecord(id: string): RunRecord | undefined {
   try {
-    return JSON.parse(readFileSync(join(runs, id), 'utf8')) as RunRecord;
+    const { owner, ownerIdentity, keep } = JSON.parse(readFileSync(join(runs, id), 'utf8')) as Record<string, unknown>;
+    if (typeof owner !== 'number' || typeof ownerIdentity !== 'string' || typeof keep !== 'boolean') return undefined;
+    return { owner, ownerIdentity, keep };
   } catch {
     return undefined;
   }

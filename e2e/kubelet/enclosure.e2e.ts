@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -49,3 +49,18 @@ needing(root).test(
     rmSync(temp, { recursive: true });
   },
 );
+
+test('a registry that is a link is refused, and nothing is removed from the folder that it leads to', () => {
+  const temp = mkdtempSync(join(tmpdir(), 'svc-enclosure-'));
+  const precious = join(temp, 'precious', '4194305-1');
+  mkdirSync(precious, { recursive: true });
+  symlinkSync(join(temp, 'precious'), join(temp, `svc-node-${process.getuid?.() ?? 0}`));
+  const open = (): unknown =>
+    execFileSync(process.execPath, script(''), {
+      env: toolEnvironment({ TMPDIR: temp }),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  expect(open).toThrow('is not a folder, so it is not used');
+  expect(existsSync(precious)).toBe(true);
+  rmSync(temp, { recursive: true });
+});

@@ -7,6 +7,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
+import { claimFolder } from '../cluster/own-folder.ts';
 import { exited, processIdentity, signalGroup, spawnBound, toolEnvironment } from '../cluster/processes.ts';
 
 export interface Enclosure {
@@ -22,9 +23,12 @@ export interface Enclosure {
 
 const registry = join(tmpdir(), `svc-node-${process.getuid?.() ?? 0}`);
 
-/** Makes an enclosure, after it has removed what killed runs left. */
+/**
+ * Makes an enclosure, after it has removed what killed runs left.
+ * Errors: a sentence if other users can write to the folder of all runs.
+ */
 export async function openEnclosure(): Promise<Enclosure> {
-  mkdirSync(registry, { recursive: true });
+  claimFolder(registry, 0o755);
   let isAlone = true;
   for (const name of readdirSync(registry)) {
     const [pid, identity] = name.split('-');
