@@ -6,8 +6,9 @@ import { promisify } from 'node:util';
 import { download, type DownloadOptions } from './download.ts';
 import { LinkedAbort } from '../../src/base/linked-abort.ts';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
-import { findGoPrograms, pinnedVersion, programsIn, toStderr, underLock } from './go-programs.ts';
+import { findGoPrograms, pinnedVersion, programsIn, toStderr } from './go-programs.ts';
 import type { FindOptions, GoPrograms } from './go-programs.ts';
+import { underLock } from './lock.ts';
 import { release, type BinaryName, type Release, type ReleaseArchive } from './releases.ts';
 
 /** The programs of a control plane, and the Go package each is built from. */
@@ -95,7 +96,7 @@ export async function findPublished(root: string, options: BinariesOptions): Pro
   const dir = join(root, controlPlane.folder, `${version}-published`);
   const found = programsIn([dir], names);
   if (found) return { ...found, version };
-  return underLock(dir, log, async () => {
+  return underLock(dir, { log, signal }, async () => {
     // A killed download may have left files in this folder: it is removed first.
     const scratch = `${dir}.partial`;
     try {

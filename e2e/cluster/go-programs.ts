@@ -1,9 +1,10 @@
-import { accessSync, constants, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { accessSync, constants, readFileSync, renameSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
 import { findGo } from './go-toolchain.ts';
+import { underLock } from './lock.ts';
 import { signsOfLife } from './progress.ts';
-import { processIdentity, signalGroup, spawnBound, toolEnvironment } from './processes.ts';
+import { signalGroup, spawnBound, toolEnvironment } from './processes.ts';
 
 /** Programs that are built from a Go module of this repository. Most of these modules only pin versions. */
 export interface GoPrograms<Name extends string> {
@@ -30,7 +31,7 @@ export interface FindOptions<Name extends string> {
   only?: readonly Name[];
   /** A folder to look in before the cache. */
   assets?: string;
-  /** Ends a build that is under way. */
+  /** Ends a build that is under way, and the wait for another one. */
   signal?: AbortSignal | undefined;
 }
 
@@ -65,7 +66,7 @@ export async function findGoPrograms<Name extends string>(
   const dirs = [...(options.assets ? [options.assets] : []), dir];
   const found = programsIn(dirs, names);
   if (found) return found;
-  return underLock(dir, log, async () => {
+  return underLock(dir, { log, signal: options.signal }, async () => {
     // Checked again under the lock: its last holder may have built the missing programs.
     const missing = names.filter((name) => !programsIn(dirs, [name]));
     if (missing.length > 0) await build(programs, missing, { ...options, root, dir, log });
@@ -83,17 +84,6 @@ export function programsIn<Name extends string>(
 ): Record<Name, string> | undefined {
   const found = names.map((name) => [name, dirs.map((dir) => join(dir, name)).find(isExecutable)] as const);
   return found.every(([, path]) => path) ? (Object.fromEntries(found) as Record<Name, string>) : undefined;
-}
-
-/** Makes the folder, and does the work under the folder's lock. */
-export async function underLock<T>(dir: string, log: (line: string) => void, work: () => Promise<T>): Promise<T> {
-  mkdirSync(dir, { recursive: true });
-  const unlock = await lock(`${dir}.lock`, log);
-  try {
-    return await work();
-  } finally {
-    unlock();
-  }
 }
 
 interface BuildPlace {
@@ -162,41 +152,6 @@ function buildOne<Name extends string>(
 function goSettings(): Record<string, string> {
   const names = Object.keys(process.env).filter((n) => /^(GO|HTTPS?_PROXY$|NO_PROXY$|XDG_|SSL_CERT_)/i.test(n));
   return Object.fromEntries(names.map((n) => [n, process.env[n] ?? '']));
-}
-
-/** Takes a lock file, which names its holder. A lock whose holder is gone is taken over. Returns how to release it. */
-async function lock(path: string, log: (line: string) => void): Promise<() => void> {
-  mkdirSync(dirname(path), { recursive: true });
-  const mine = `${process.pid} ${processIdentity(process.pid) ?? ''}`;
-  let end: (() => void) | undefined;
-  for (;;) {
-    try {
-      writeFileSync(path, mine, { flag: 'wx' });
-      end?.();
-      return () => rmSync(path, { force: true });
-    } catch {
-      const holder = readHolder(path);
-      if (holder && processIdentity(holder.pid) !== holder.identity) {
-        rmSync(path, { force: true });
-        continue;
-      }
-      if (!end) {
-        const say = (): void => log(`waiting for another build (${path} held by process ${holder?.pid ?? 'unknown'})`);
-        say();
-        end = signsOfLife(say);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 1000));
-    }
-  }
-}
-
-function readHolder(path: string): { pid: number; identity: string } | undefined {
-  try {
-    const [pid = '', identity = ''] = readFileSync(path, 'utf8').split(' ');
-    return pid === '' ? undefined : { pid: Number(pid), identity };
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether the file exists and this process may run it. */

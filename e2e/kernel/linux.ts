@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
-import { underLock } from '../cluster/go-programs.ts';
+import { underLock } from '../cluster/lock.ts';
 import { run, runWell } from '../install/tools.ts';
 
 /** A kernel, and its modules by name. */
@@ -22,7 +22,7 @@ export async function findLinux(log: (line: string) => void): Promise<Linux> {
   if (name === undefined)
     throw new Error(`apt knows no ${metaPackage}: run apt-get update, or add a Debian entry to apt's sources`);
   const dir = join(defaultCacheDir(), 'linux', name);
-  await underLock(dir, log, async () => {
+  await underLock(dir, { log }, async () => {
     if (existsSync(join(dir, 'whole'))) return;
     log(`fetching ${name} (30 MB, once)`);
     const aside = `${dir}.new`;
