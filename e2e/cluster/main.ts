@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { findBinaries } from './binaries.ts';
 import { startCluster } from './cluster.ts';
+import { onInterrupt } from './interrupt.ts';
 
 const help = `usage: node e2e/cluster/main.ts [--nodes N] [--dir DIR] [--keep] [--fsync]
 
@@ -30,10 +31,7 @@ async function main(): Promise<number> {
   }
   const nodes = Number(values.nodes);
   if (!Number.isInteger(nodes) || nodes < 0 || nodes > 50) throw new Error('--nodes must be a number from 0 to 50');
-  const interrupted = new Promise<void>((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
-  });
+  const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
   const log = (line: string): void => void process.stderr.write(`${line}\n`);
   const cluster = await Promise.race([
     findBinaries({ log, published: true }).then((binaries) =>

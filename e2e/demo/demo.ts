@@ -1,12 +1,12 @@
 /**
  * `make demo`: a real control plane, three nodes, the whole product, and a tour of it.
- * It stays up until Ctrl-C; with --once it ends after the tour. The exit code is 0 only if every check of the tour was
- * as expected.
+ * It stays up until Ctrl-C; with --once it ends after the tour. `play` says what the exit codes mean.
  */
 import { parseArgs } from 'node:util';
+import { onInterrupt } from '../cluster/interrupt.ts';
+import { play } from './play.ts';
 import { createReport } from './report.ts';
 import { startStage, type Stage } from './stage.ts';
-import { runTour } from './tour.ts';
 
 const { values } = parseArgs({
   options: {
@@ -36,48 +36,12 @@ Stand-ins, and how to run each for real:
   hosting platform  grants tokens for repositories that it made up     docs/guides/minter.md, with an App of your own
 `;
 const report = createReport();
-const started = performance.now();
-let stage: Stage | undefined;
-let stopping = false;
-const stopped = Promise.withResolvers<void>();
 const interrupted = new AbortController();
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.on(signal, () => {
-    if (stopping) return;
-    stopping = true;
-    report.show('\nstopping: everything the demo started is taken down …');
-    interrupted.abort();
-    stopped.resolve();
-  });
-}
-
+const { signal } = interrupted;
+onInterrupt(() => {
+  report.show('\nstopping: everything the demo started is taken down … (Ctrl-C again: at once)');
+  interrupted.abort();
+});
 report.show(standIns);
-
-try {
-  stage = await startStage({ report, nodes, queryPort: 9095, published: true, signal: interrupted.signal });
-  if (!stopping) await runTour(stage, report);
-  const { queryTarget, cluster } = stage;
-  if (!stopping) {
-    report.show(`\nTo look at${values.once ? '' : ', until Ctrl-C'}:
-  the page     https://127.0.0.1:${queryTarget.port}/  (certificate of our own CA)
-  PromQL       curl -sk 'https://127.0.0.1:${queryTarget.port}/api/v1/query?query=sum(svc_agent_up)'
-  the cluster  export KUBECONFIG=${cluster.kubeconfig}; ${cluster.binaries.kubectl} get svcdev -A`);
-    if (!values.once) await stopped.promise;
-  }
-} catch (error) {
-  if (!stopping) report.expect('the demo', false, error instanceof Error ? error.message : String(error));
-} finally {
-  await stage?.stop();
-}
-if (report.failures.length > 0) {
-  report.show(`\ndemo: ${report.failures.length} line(s) not as expected: ${report.failures.join('; ')}`);
-  process.exit(1);
-}
-// Interrupted during the start: once this process is gone, a helper (the reaper) releases what the cluster has taken.
-if (stopping && !stage) process.exit(130);
-report.show(
-  stopping
-    ? 'demo: stopped'
-    : `demo: every line was as expected, ${Math.round((performance.now() - started) / 1000)} s in all`,
-);
-process.exit(0);
+const start = (): Promise<Stage> => startStage({ report, nodes, queryPort: 9095, published: true, signal });
+process.exit(await play({ report, start, once: values.once, signal }));

@@ -12,6 +12,21 @@ export interface Report {
   readonly failures: readonly string[];
 }
 
+/** The report of work that the signal ends: once it has aborted, each line throws its reason, and no check counts. */
+export function interruptible(report: Report, signal: AbortSignal): Report {
+  return {
+    ...report,
+    expect(what, ok, got) {
+      signal.throwIfAborted();
+      report.expect(what, ok, got);
+    },
+    show(text) {
+      signal.throwIfAborted();
+      report.show(text);
+    },
+  };
+}
+
 export interface ReportOptions extends ProgressOptions {
   /** Where the text goes. Default stdout. */
   write?: (text: string) => void;

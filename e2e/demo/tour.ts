@@ -1,19 +1,23 @@
 import { installPlugin, type Plugin } from '../kubectl-svc/plugin.ts';
 import type { QueryAnswer } from './query-client.ts';
-import type { Report } from './report.ts';
+import { interruptible, type Report } from './report.ts';
 import { agentEmail, type Stage } from './stage.ts';
 import { until } from '../../src/testing/until.ts';
 
 const upQuery = 'sum(svc_agent_up)';
 const rateQuery = 'sum by (service_name) (rate(http_server_request_duration_count{k8s_namespace_name="shop"}[1m]))';
 
-/** Shows what the product does, and reports for each check whether the result is as expected. */
-export async function runTour(stage: Stage, report: Report): Promise<void> {
-  await showResources(stage, report);
-  await showQueries(stage, report);
-  await showPlugin(stage, report);
-  await showTokens(stage, report);
-  await showLostNode(stage, report);
+/**
+ * Shows what the product does, and reports for each check whether the result is as expected.
+ * Errors: the signal's reason when it aborts; what was not checked by then is not reported.
+ */
+export async function runTour(stage: Stage, report: Report, signal: AbortSignal): Promise<void> {
+  const shown = interruptible(report, signal);
+  await showResources(stage, shown);
+  await showQueries(stage, shown, signal);
+  await showPlugin(stage, shown);
+  await showTokens(stage, shown);
+  await showLostNode(stage, shown, signal);
 }
 
 async function showResources(stage: Stage, report: Report): Promise<void> {
@@ -25,18 +29,19 @@ async function showResources(stage: Stage, report: Report): Promise<void> {
   report.show(await stage.cluster.kubectl(['-n', 'svc-system', 'get', 'pods', '-o', 'wide']));
 }
 
-async function showQueries(stage: Stage, report: Report): Promise<void> {
+async function showQueries(stage: Stage, report: Report, signal: AbortSignal): Promise<void> {
   const nodes = stage.cluster.nodes.length;
   report.show(`PromQL, evaluated over the stores of all nodes:`);
   const up = await until(upQuery, () => stage.query(upQuery), {
     good: (a) => firstValue(a) === nodes && a.body.degraded === false,
+    signal,
   }).catch(caught);
   report.expect(upQuery, !(up instanceof Error) && firstValue(up) === nodes, text(up));
   const busy = (a: QueryAnswer): boolean =>
     ['catalog', 'checkout'].every((s) =>
       (a.body.data?.result ?? []).some((r) => r.metric['service_name'] === s && Number(r.value[1]) > 1),
     );
-  const rate = await until(rateQuery, () => stage.query(rateQuery), { good: busy }).catch(caught);
+  const rate = await until(rateQuery, () => stage.query(rateQuery), { good: busy, signal }).catch(caught);
   report.expect(rateQuery, !(rate instanceof Error) && busy(rate), text(rate));
 }
 
@@ -74,7 +79,7 @@ async function showTokens(stage: Stage, report: Report): Promise<void> {
   report.expect('no token for another identity', refused.status === 403, `${refused.status} ${refused.body}`);
 }
 
-async function showLostNode(stage: Stage, report: Report): Promise<void> {
+async function showLostNode(stage: Stage, report: Report, signal: AbortSignal): Promise<void> {
   report.show('\nA node dies:');
   const nodes = stage.cluster.nodes.length;
   const lost = stage.cluster.nodes[nodes - 1]!;
@@ -84,6 +89,7 @@ async function showLostNode(stage: Stage, report: Report): Promise<void> {
   const degraded = await until('a degraded answer', () => stage.query(upQuery), {
     good: isDegraded,
     timeoutMs: 45_000,
+    signal,
   }).catch(caught);
   report.expect(
     `${upQuery} without ${lost.name} is degraded, not silently wrong`,
@@ -92,9 +98,11 @@ async function showLostNode(stage: Stage, report: Report): Promise<void> {
   );
   await lost.revive();
   const whole = (a: QueryAnswer): boolean => a.body.degraded === false && firstValue(a) === nodes;
-  const back = await until('a whole answer', () => stage.query(upQuery), { good: whole, timeoutMs: 90_000 }).catch(
-    caught,
-  );
+  const back = await until('a whole answer', () => stage.query(upQuery), {
+    good: whole,
+    timeoutMs: 90_000,
+    signal,
+  }).catch(caught);
   report.expect(`${upQuery} after ${lost.name} came back`, !(back instanceof Error), text(back));
 }
 
