@@ -7,8 +7,7 @@ import { createCa, issueLeaf, type KeyPairPem } from '../../src/net/ca.ts';
 import { FakeIssuer } from '../../src/testing/fake-issuer/fake-issuer.ts';
 import { FakeKms } from '../../src/testing/fake-kms/fake-kms.ts';
 import { FakePlatform } from '../../src/testing/fake-platform/fake-platform.ts';
-import { builtPrograms } from '../cluster/own-programs.ts';
-import { compileCacheDir } from '../../src/testing/cache-dir.ts';
+import { builtPrograms, nodeEnvironment } from '../cluster/own-programs.ts';
 
 /** Stand-ins on loopback for what the minter calls outside the cluster: key service, hosting platform, cloud issuer. */
 export interface OutsideWorld {
@@ -90,7 +89,7 @@ function importKey(kmsPort: number, pem: string): Promise<string> {
     '-',
   ];
   return new Promise((resolve, reject) => {
-    const env = { ...process.env, NODE_COMPILE_CACHE: compileCacheDir, KMS_API_ENDPOINT: `localhost:${kmsPort}` };
+    const env = nodeEnvironment({ KMS_API_ENDPOINT: `localhost:${kmsPort}` });
     const child = spawn(process.execPath, [builtPrograms.minter, 'tools', 'import-pk', ...flags], {
       env,
       stdio: ['pipe', 'pipe', 'pipe'],

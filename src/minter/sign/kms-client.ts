@@ -20,6 +20,8 @@ export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagemen
     apiEndpoint: endpoint.host,
     port: endpoint.port,
     sslCreds: credentials.createInsecure(),
+    // A proxy that the environment names cannot reach this machine's loopback.
+    'grpc.enable_http_proxy': 0,
     projectId: 'local',
     // Set here, so that the library does not ask the cloud's metadata server, which a laptop lacks.
     clientOptions: { universeDomain: 'googleapis.com' },
