@@ -18,7 +18,11 @@ const tokenLife: Claim['is'] = ['src/minter/platform/grant.ts', /maxLifeMs = ([\
 const claims: Claim[] = [
   { says: ['README.md', /Node \((\d+) or newer/], is: ['scripts/setup.sh', /"\$major" -ge (\d+)/] },
   { says: ['README.md', /brings its own Node (\d+)/], is: ['package.json', /"node": "(\d+)\./] },
-  { says: ['README.md', /Go 1\.(\d+) or newer/], is: ['e2e/cluster/go-toolchain.ts', /Number\(minor\) >= (\d+)/] },
+  { says: ['README.md', /and Go (1\.\d+) or newer/], is: ['e2e/cluster/kubernetes/go.mod', /^go (1\.\d+)/m] },
+  {
+    says: ['README.md', /older Go, from (1\.\d+) on/],
+    is: ['e2e/cluster/go-toolchain.ts', /isAtLeast\(version, '(1\.\d+)'\)/],
+  },
   { says: ['README.md', /ports (80, 443, 8080 and 8443)/], is: ['src/agent/settings.ts', /default: '(80,[\d,]+)'/] },
   { says: ['README.md', /svc-operator:(\d+\.\d+\.\d+)/], is: ['package.json', /"version": "(.+)"/] },
   { says: ['README.md', /port-forward deployment\/svc-query (\d+)/], is: ['src/render/names.ts', /\bquery: (\d+)/] },

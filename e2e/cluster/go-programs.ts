@@ -1,10 +1,10 @@
 import { accessSync, constants, readFileSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
-import { findGo } from './go-toolchain.ts';
+import { findGo, goEnvironment } from './go-toolchain.ts';
 import { underLock } from './lock.ts';
 import { signsOfLife } from './progress.ts';
-import { signalGroup, spawnBound, toolEnvironment } from './processes.ts';
+import { signalGroup, spawnBound } from './processes.ts';
 
 /** Programs that are built from a Go module of this repository. Most of these modules only pin versions. */
 export interface GoPrograms<Name extends string> {
@@ -97,7 +97,7 @@ async function build<Name extends string>(
   names: readonly Name[],
   { root, dir, log, signal }: Required<Pick<FindOptions<Name>, 'log'>> & BuildPlace,
 ) {
-  const go = await findGo(root, log);
+  const go = await findGo(root, { log, needed: neededGo(programs), signal });
   const started = Date.now();
   log(
     `building ${names.join(', ')} ${pinnedVersion(programs)} with ${go.version} into ${dir} (once; ${programs.cold} when cold)`,
@@ -123,11 +123,10 @@ function buildOne<Name extends string>(
   const source = programs.packages[name];
   const args = ['build', '-trimpath', ...programs.flags(pinnedVersion(programs)), '-o', temp, source];
   return new Promise((resolve, reject) => {
-    const env = { ...toolEnvironment(goSettings()), CGO_ENABLED: '0' };
     const child = spawnBound([go, ...args], {
       run: `build-${process.pid}`,
       cwd: programs.moduleDir,
-      env,
+      env: goEnvironment(),
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const end = (): void => void (child.pid !== undefined && signalGroup(child.pid, 'SIGKILL'));
@@ -148,10 +147,11 @@ function buildOne<Name extends string>(
   });
 }
 
-/** The user's Go and proxy settings; nothing else of the environment reaches the build. */
-function goSettings(): Record<string, string> {
-  const names = Object.keys(process.env).filter((n) => /^(GO|HTTPS?_PROXY$|NO_PROXY$|XDG_|SSL_CERT_)/i.test(n));
-  return Object.fromEntries(names.map((n) => [n, process.env[n] ?? '']));
+/** The oldest Go that may build the module: the `go` line of its go.mod. */
+function neededGo({ moduleDir }: Pick<GoPrograms<string>, 'moduleDir'>): string {
+  const [, version] = /^go (\d\S*)$/m.exec(readFileSync(join(moduleDir, 'go.mod'), 'utf8')) ?? [];
+  if (version === undefined) throw new Error(`${moduleDir}go.mod has no go line`);
+  return version;
 }
 
 /** Whether the file exists and this process may run it. */

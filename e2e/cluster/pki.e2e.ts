@@ -1,6 +1,5 @@
 import { X509Certificate } from 'node:crypto';
 import { createAuthority, issueLeaf } from './pki.ts';
-import { isNewEnough } from './go-toolchain.ts';
 
 test('issues certificates that OpenSSL reads, verifies and matches to their names', async () => {
   const ca = await createAuthority('a-ca');
@@ -16,13 +15,4 @@ test('issues certificates that OpenSSL reads, verifies and matches to their name
   expect(certificate.checkIP('10.1.2.3')).toBe('10.1.2.3');
   expect(certificate.checkIP('10.1.2.4')).toBeUndefined();
   expect(new Date(certificate.validFrom).getTime()).toBeLessThan(Date.now());
-});
-
-test.each([
-  ['go1.20.14', false],
-  ['go1.21.0', true],
-  ['go1.26.8', true],
-  ['go2.0', true],
-])('knows whether Go version %s can build the control plane', (version, enough) => {
-  expect(isNewEnough(version)).toBe(enough);
 });

@@ -27,7 +27,7 @@ export async function buildPrograms(dir: string, log: (line: string) => void): P
   // The bundle reads its version from this file, at the same place as in an image.
   copyFileSync(join(root, 'package.json'), join(dir, 'package.json'));
   copyFileSync(join(own, 'workloads/server.py'), to('python'));
-  const go = await findGo(defaultCacheDir(), log);
+  const go = await findGo(defaultCacheDir(), { log });
   execFileSync(go.path, ['build', '-o', to('go'), join(own, 'workloads/server.go')], {
     env: toolEnvironment({ CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' }),
     stdio: ['ignore', 'ignore', 'pipe'],
