@@ -11,7 +11,8 @@ echo "setup: installing the pinned dependencies (npm ci) …" >&2
 start=$SECONDS
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-npm ci --no-audit --no-fund --loglevel=error >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "npm ci failed; the lines above tell why (often: no network to the package registry)."; }
+# NODE_ENV=production, or `omit` in a npmrc, would leave out the tools and the pinned Node.
+npm ci --include=dev --include=optional --no-audit --no-fund --loglevel=error >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "npm ci failed; the lines above tell why (often: no network to the package registry)."; }
 if ! node_modules/.bin/node -e 'process.exit(process.versions.node.startsWith("24.") ? 0 : 1)' 2>/dev/null; then
   npm rebuild node >"$log" 2>&1 || true
   node_modules/.bin/node -e 'process.exit(process.versions.node.startsWith("24.") ? 0 : 1)' 2>/dev/null ||
