@@ -71,7 +71,7 @@ release: setup ## Fill release/ with everything that is published (VERSION=x.y.z
 plugin: build ## Build, and put the kubectl plugin (kubectl svc) into BINDIR, ~/.local/bin unless set
 	@BINDIR="$(BINDIR)" scripts/install-plugin.sh
 
-cluster: setup ## A bare cluster in the foreground: control plane and three process nodes, until Ctrl-C
+cluster: setup ## A bare cluster in the foreground: control plane and 3 process nodes, until Ctrl-C
 	@npm run -s cluster
 
 clean: ## Remove build output and installed dependencies (caches outside the checkout stay)

@@ -15,6 +15,8 @@ const guide = (name: string): string => `docs/guides/${name}.md`;
 /** The longest life of a token that the minter issues. */
 const tokenLife: Claim['is'] = ['src/minter/platform/grant.ts', /maxLifeMs = ([\d_]+) \+/];
 
+const nodesOfACluster: Claim['is'] = ['e2e/cluster/main.ts', /nodes: \{ type: 'string', default: '(\d+)' \}/];
+
 const claims: Claim[] = [
   { says: ['README.md', /Node \((\d+) or newer/], is: ['scripts/setup.sh', /"\$major" -ge (\d+)/] },
   { says: ['README.md', /brings its own Node (\d+)/], is: ['package.json', /"node": "(\d+)\./] },
@@ -23,6 +25,8 @@ const claims: Claim[] = [
     says: ['README.md', /older Go, from (1\.\d+) on/],
     is: ['e2e/cluster/go-toolchain.ts', /isAtLeast\(version, '(1\.\d+)'\)/],
   },
+  { says: ['Makefile', /and (\d+) process nodes/], is: nodesOfACluster },
+  { says: ['e2e/cluster/main.ts', /to start \(default (\d+)\)/], is: nodesOfACluster },
   { says: ['README.md', /ports (80, 443, 8080 and 8443)/], is: ['src/agent/settings.ts', /default: '(80,[\d,]+)'/] },
   { says: ['README.md', /svc-operator:(\d+\.\d+\.\d+)/], is: ['package.json', /"version": "(.+)"/] },
   { says: ['README.md', /port-forward deployment\/svc-query (\d+)/], is: ['src/render/names.ts', /\bquery: (\d+)/] },

@@ -8,7 +8,7 @@ const help = `usage: node e2e/cluster/main.ts [--nodes N] [--dir DIR] [--keep] [
 Starts a real Kubernetes control plane and N process nodes on this machine, in the foreground.
 Prints the path of an admin kubeconfig on stdout; Ctrl-C stops everything.
 
-  --nodes N   process nodes to start (default 1)
+  --nodes N   process nodes to start (default 3)
   --dir DIR   an empty or new folder for data and logs; kept at the end (default: a temporary one)
   --keep      keep the temporary folder
   --fsync     let etcd wait for the disk
@@ -18,7 +18,7 @@ Prints the path of an admin kubeconfig on stdout; Ctrl-C stops everything.
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      nodes: { type: 'string', default: '1' },
+      nodes: { type: 'string', default: '3' },
       dir: { type: 'string' },
       keep: { type: 'boolean', default: false },
       fsync: { type: 'boolean', default: false },
