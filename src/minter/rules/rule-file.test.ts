@@ -101,8 +101,10 @@ test('the time that a file takes grows with its keys, not with their square', ()
     const { user, system } = process.threadCpuUsage(started);
     return user + system;
   };
-  const least = (count: number): number => Math.min(...[1, 2, 3].map(() => cpuOf(count)));
-  expect(least(16_000) / least(8_000)).toBeLessThan(3);
+  const runs = Array.from({ length: 5 }, () => [2_000, 16_000].map((count) => cpuOf(count)));
+  const [few, many] = [0, 1].map((i) => Math.min(...runs.map((run) => run[i]!)));
+  // About 8, but 50 to 100 if each key is compared with all others. What else this process does only adds to a time.
+  expect(many! / few!).toBeLessThan(30);
 });
 
 test('any bytes give a file or a fault, never an exception', () => {
