@@ -286,6 +286,41 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('each request of a panel may take as long as the server lets a query take, from the first on', async () => {
+    await openWith('/graph?g0.expr=sum(svc_agent_up)&g0.show_exemplars=1', async (context) => {
+      await context.addInitScript({
+        content: `
+          sessionStorage.setItem('svc-ran', '["sum(svc_agent_up)"]');
+          let limit;
+          window.limits = [];
+          const { timeout } = AbortSignal;
+          AbortSignal.timeout = (ms) => timeout.call(AbortSignal, (limit = ms));
+          const { fetch } = window;
+          window.fetch = (path, init) => {
+            if (String(path).includes('sum%28')) limits.push([/v1\\/(\\w+)/.exec(path)[1], limit]);
+            return fetch(path, init);
+          };`,
+      });
+      // The settings come last: the query waits for them.
+      await context.route(/\/status\/flags/, async (route) => {
+        await route.request().frame().getByText('Asking the nodes').waitFor();
+        await route.continue();
+      });
+    });
+    const limits = (): Promise<[string, number][]> => page.evaluate('limits.splice(0)');
+    await page.getByText(/^1 series in/).waitFor();
+    const all = ['query', 'query_range', 'query_exemplars'].map((path) => [path, 125_000]);
+    await page.getByRole('checkbox', { name: 'live' }).uncheck();
+    expect((await limits()).slice(0, 3)).toEqual(all);
+    await expression().press('Enter');
+    await until('the requests', async () => (await page.evaluate<number>('limits.length')) >= 3);
+    expect(await limits()).toEqual(all);
+    await page.getByText('How it ran on the agents').click();
+    await page.locator('details').filter({ hasText: 'How it ran' }).locator('pre').waitFor();
+    expect(await limits()).toEqual([['query', 125_000]]);
+    expect(complaints).toEqual([]);
+  });
+
   test('a query that was cancelled, or that the server refuses, is not sent again by itself', async () => {
     const asked = { range: 0, nodes: 0 };
     let isHeld = true;

@@ -28,9 +28,12 @@ export class ApiFailure extends Error {
   }
 }
 
+/** How long a request may take whose caller says nothing else. Unit: ms. */
+export const defaultDeadlineMs = 30_000;
+
 export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Unit: ms. Default: 30 s. */
+  /** Unit: ms. Default: `defaultDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
   /** Maximum bytes of a body; a larger one is an error. Default: 64 MiB. */
   readonly maxBytes?: number;
@@ -150,7 +153,7 @@ export function ask<T>(
 
 /** Like `ask`, for a URL from `questionOf`. */
 export async function askFor<T>(question: string, options: AskOptions = {}): Promise<Answer<T>> {
-  const { signal, deadlineMs = 30_000, maxBytes = 64 * 1024 * 1024 } = options;
+  const { signal, deadlineMs = defaultDeadlineMs, maxBytes = 64 * 1024 * 1024 } = options;
   const response = await send(question, {}, { signal, deadlineMs });
   if (!response.ok) throw await refusalOf(response);
   let body: (Partial<Answer<T>> & { status?: string }) | null;

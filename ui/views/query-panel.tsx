@@ -26,7 +26,7 @@ export interface QueryPanelProps {
   /** The query came from a link, and runs only when the user asks for it. */
   readonly waits: boolean;
   readonly live: boolean;
-  /** How long a request may take; undefined: not known. Unit: ms. */
+  /** How long a request may take; undefined: not known yet, and queries wait until it is. Unit: ms. */
   readonly deadlineMs: number | undefined;
   readonly onLive?: (live: boolean) => void;
   readonly onChange: (panel: Panel) => void;
@@ -54,6 +54,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
     const own = (ended.current = new AbortController());
     setRunning(true);
     setCancelled(false);
+    if (deadlineMs === undefined) return;
     const started = performance.now();
     try {
       const answers = await askAll(asked, { signal: own.signal, deadlineMs });
@@ -80,7 +81,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
     markRan(next.expr);
     addToHistory(next.expr);
     changed(next);
-    void run(next);
+    void latest.current.run(next);
   };
   /** Applies a changed setting: the shown query runs again; a query that waits for the user keeps waiting. */
   const setting = (changes: Partial<Panel>): void => {
@@ -97,7 +98,6 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
       onRun: () => sendNow(),
     });
     editor.current = made;
-    if (!waiting) void run(panel);
     return () => {
       ended.current?.abort();
       made.destroy();
@@ -106,6 +106,10 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
   // A layout effect, so that the mark appears together with the failure, not one render later.
   useLayoutEffect(() => editor.current?.invalid(failure?.kind === 'refused'), [failure]);
   const isIdle = waiting || cancelled;
+  const isReady = deadlineMs !== undefined;
+  useEffect(() => {
+    if (!isIdle) void latest.current.run(latest.current.panel);
+  }, [isReady]);
   useEffect(() => onToken(() => (isIdle ? undefined : void latest.current.run(latest.current.panel))), [isIdle]);
   const failed = [failure, result?.graph, result?.found].some((one) => one instanceof ApiFailure && waitsForUser(one));
   useEffect(() => {
@@ -201,6 +205,7 @@ export function QueryPanel(props: QueryPanelProps): JSX.Element {
           panel={panel}
           onZoom={(start, end) => setting({ range: end - start, end })}
           again={() => void run(panel)}
+          deadlineMs={deadlineMs}
         />
       ) : null}
     </section>

@@ -38,9 +38,11 @@ interface ResultProps {
   readonly panel: Panel;
   readonly onZoom: (start: number, end: number) => void;
   readonly again: () => void;
+  /** How long a request may take. Unit: ms. */
+  readonly deadlineMs: number | undefined;
 }
 
-export function ResultOf({ result, panel, onZoom, again }: ResultProps): JSX.Element {
+export function ResultOf({ result, panel, onZoom, again, deadlineMs }: ResultProps): JSX.Element {
   const { now, graph, found } = result;
   const matrix = answered(graph);
   const marks = useMemo(() => marksOf(answered(found)?.data ?? []), [found]);
@@ -76,7 +78,7 @@ export function ResultOf({ result, panel, onZoom, again }: ResultProps): JSX.Ele
         <Exemplars marks={marks} />
       ) : null}
       <ResultTable data={now.data} />
-      <Explain panel={panel} />
+      <Explain panel={panel} deadlineMs={deadlineMs} />
     </>
   );
 }
@@ -154,11 +156,13 @@ function lastValue({ value, values, histogram, histograms }: Series): string {
 }
 
 /** How the query ran on the agents. Requested when it is opened, and again when the query changes. */
-function Explain({ panel: { expr, end } }: { panel: Panel }): JSX.Element {
+function Explain(props: { panel: Panel; deadlineMs: number | undefined }): JSX.Element {
+  const { panel, deadlineMs } = props;
+  const { expr, end } = panel;
   const [open, setOpen] = useState(false);
   const asked = useAnswer(
     `${end} ${expr}`,
-    (signal) => instant(expr, end ?? Date.now() / 1000, { signal, explain: true }),
+    (signal) => instant(expr, end ?? Date.now() / 1000, { signal, deadlineMs, explain: true }),
     { enabled: open },
   );
   const explained = asked.answer?.explain as Explained | undefined;

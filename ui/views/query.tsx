@@ -1,6 +1,7 @@
 /** PromQL over all nodes: panels with an expression, a graph and a table each. The URL restores all of them. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { defaultDeadlineMs } from '../api/client.ts';
 import { flags, instant, seriesOf } from '../api/promql.ts';
 import { deadlineOf } from '../state/live-query.ts';
 import { addressOf, type Place } from '../state/place.ts';
@@ -46,6 +47,8 @@ export function Query({ place }: { place: Place }): JSX.Element {
   const [kept, setKept] = useState(() => begin(place.params));
   const [live, setLive] = useState(true);
   const settings = useAnswer('flags', (signal) => flags({ signal }));
+  const isAsked = settings.answer !== undefined || (settings.failure !== undefined && !settings.loading);
+  const deadlineMs = isAsked ? (deadlineOf(settings.answer?.data) ?? defaultDeadlineMs) : undefined;
   // Back, forward and links load other panels; what this view began with or wrote to the URL itself is already shown.
   const address = place.params.toString();
   const shown = useRef(address);
@@ -86,7 +89,7 @@ export function Query({ place }: { place: Place }): JSX.Element {
           panel={one.panel}
           waits={one.waits}
           live={live}
-          deadlineMs={deadlineOf(settings.answer?.data)}
+          deadlineMs={deadlineMs}
           {...(i === 0 ? { onLive: setLive } : {})}
           onChange={(panel) => change(kept.map((k) => (k.id === one.id ? { ...k, panel } : k)))}
           {...(kept.length > 1 ? { onRemove: () => change(kept.filter(({ id }) => id !== one.id)) } : {})}
