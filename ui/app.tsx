@@ -1,6 +1,8 @@
 /** The page: navigation, and one view at a time. All views except the services are loaded when they are opened. */
 import { render, type ComponentType, type JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { browserAhead, onClock } from './api/server-clock.ts';
+import { span } from './parts/format.ts';
 import { SignIn, openSignIn } from './parts/sign-in.tsx';
 import { Loading, Note } from './parts/states.tsx';
 import { followLinks, usePlace } from './state/router.ts';
@@ -47,6 +49,20 @@ function ViewOf({ place }: { place: Place }): JSX.Element {
   if (Component) return <Component key={view} place={place} />;
   if (failed) return <Note kind="bad" title="This view could not be loaded. Reload the page." />;
   return <Loading what={titles[view].toLowerCase()} />;
+}
+
+/** Says that the browser's clock is wrong: times that the user enters or compares are of that clock. */
+function ClockNote(): JSX.Element | null {
+  const [ahead, setAhead] = useState(browserAhead);
+  useEffect(() => onClock(() => setAhead(browserAhead())), []);
+  if (ahead === 0) return null;
+  const which = ahead > 0 ? 'ahead of' : 'behind';
+  return (
+    <Note
+      kind="warn"
+      title={`The clock of this device is ${span(ahead)} ${which} the query server’s, which counts here.`}
+    />
+  );
 }
 
 function ThemeChoice(): JSX.Element {
@@ -106,6 +122,7 @@ function Page(): JSX.Element {
       </header>
       <main id="main" ref={main} tabIndex={-1} class={place.view}>
         <h1 class={place.view === 'service' ? 'away' : ''}>{title}</h1>
+        <ClockNote />
         <ViewOf place={place} />
       </main>
       <SignIn />

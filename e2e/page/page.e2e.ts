@@ -437,6 +437,38 @@ needing(browserNeed).describe('the query page', () => {
     expect(complaints).toEqual([]);
   });
 
+  test.each([
+    [3_600_000, '1 h ahead of'],
+    [-1_800_000, '30 min behind'],
+  ])('a browser whose clock is off by %p ms says so, and shows what is there now by the server', async (off, words) => {
+    const ends: number[] = [];
+    const times: (string | null)[] = [];
+    const prepare = async (context: BrowserContext): Promise<void> => {
+      await context.addInitScript({ content: `sessionStorage.setItem('svc-ran', '["sum(${requests})"]')` });
+      await context.clock.install({ time: Date.now() + off });
+      context.on('request', (request) => {
+        const { pathname, searchParams } = new URL(request.url());
+        if (/\/query_(range|exemplars)$/.test(pathname)) ends.push(Number(searchParams.get('end')) * 1_000);
+        if (pathname.endsWith('/query')) times.push(searchParams.get('time'));
+      });
+    };
+    await openWith(`/graph?g0.expr=sum(${requests})&g0.show_exemplars=1`, prepare);
+    await page.getByText(/^1 series in \d+ ms$/).waitFor();
+    await page.getByText(`The clock of this device is ${words} the query server’s`).waitFor();
+    await page.getByRole('list', { name: 'Nodes' }).getByText('node-3').waitFor();
+    expect(await linePixels()).toBeGreaterThan(300);
+    await page.getByText('How it ran on the agents').click();
+    await page.locator('details').filter({ hasText: 'How it ran' }).locator('pre').waitFor();
+    await tab.close();
+    await openWith('/service?ns=shop&name=catalog&kind=Deployment', prepare);
+    await page.getByRole('region', { name: 'Requests', exact: true }).locator('canvas').waitFor();
+    await page.getByRole('region', { name: 'Errors' }).locator('.legend').getByText('0 %').waitFor();
+    expect(new Set(times)).toEqual(new Set([null]));
+    expect(ends.length).toBeGreaterThanOrEqual(5);
+    for (const end of ends) expect(Math.abs(end - Date.now())).toBeLessThan(60_000);
+    expect(complaints.filter((text) => !/status of 503/.test(text))).toEqual([]);
+  });
+
   test('a service that never failed has a line of errors at 0', async () => {
     await open('/service?ns=shop&name=catalog&kind=Deployment');
     const errors = page.getByRole('region', { name: 'Errors' });

@@ -1,5 +1,6 @@
 /** The only client of the API: typed requests with a deadline, an abort signal, a size limit, and errors by kind. */
 import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
+import { learnClock } from './server-clock.ts';
 import { readStored, store } from './storage.ts';
 
 /** A successful answer: its data, and the fields that every answer has. */
@@ -66,9 +67,13 @@ export async function send(path: string, init: RequestInit, { signal, deadlineMs
     ended.throwIfAborted();
     const early = init.method === undefined ? takeEarly(path, token) : undefined;
     if (early === undefined) {
-      return await fetch(path, { ...init, headers: { ...init.headers, ...authorization(token) }, signal: ended });
+      const headers = { ...init.headers, ...authorization(token) };
+      const response = await fetch(path, { ...init, headers, signal: ended });
+      learnClock(response);
+      return response;
     }
     ended.addEventListener('abort', () => early.cancel.abort(ended.reason), { once: true });
+    // Nothing is learnt from its date: it may have arrived long ago, while the page's code was loaded.
     return await early.response;
   } catch (error) {
     throw failureOf(error, signal);

@@ -1,5 +1,6 @@
 /** The PromQL answers that the page uses. */
 import { ask, type Answer, type AskOptions } from './client.ts';
+import { knowsClock, serverNow } from './server-clock.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -42,13 +43,25 @@ export interface TimeRange {
   readonly step: number;
 }
 
+/** A request of which only the `Date` of its answer matters, shared by all who wait for it. */
+let dated: Promise<unknown> | undefined;
+
+/** The range that ends at `end`, or now by the server's clock if that is undefined. Units: s, s since the epoch. */
+export async function lastSeconds(seconds: number, step: number, end: number | undefined): Promise<TimeRange> {
+  if (end === undefined && !knowsClock()) await (dated ??= flags().catch(() => {}));
+  const until = end ?? serverNow() / 1000;
+  return { start: until - seconds, end: until, step };
+}
+
+/** A result at `time`, or now by the server's clock if that is undefined. Unit: s since the epoch. */
 export function instant(
   query: string,
-  time: number,
+  time: number | undefined,
   options?: AskOptions & { explain?: boolean },
 ): Promise<Answer<QueryData>> {
   const explain = options?.explain ? { explain: '1' } : {};
-  return ask('query', { query, time: String(time), ...explain }, options);
+  const at = time === undefined ? {} : { time: String(time) };
+  return ask('query', { query, ...at, ...explain }, options);
 }
 
 /** A result over time, with the times that were asked for: where nothing has a value, the result lacks the time. */

@@ -1,6 +1,14 @@
 /** The answers that a panel of the query view shows: values, graph and exemplars of one expression. */
 import { ApiFailure, asFailure, type Answer, type AskOptions } from '../api/client.ts';
-import { exemplars, instant, range, type ExemplarSeries, type QueryData, type RangeData } from '../api/promql.ts';
+import {
+  exemplars,
+  instant,
+  lastSeconds,
+  range,
+  type ExemplarSeries,
+  type QueryData,
+  type RangeData,
+} from '../api/promql.ts';
 import { stepFor } from '../parts/chart-data.ts';
 import type { Panel } from '../state/panels.ts';
 
@@ -18,10 +26,9 @@ export interface PanelAnswers {
  * Errors: those of the values, ApiFailure; the caller's abort unchanged.
  */
 export async function askAll(asked: Panel, options: AskOptions): Promise<PanelAnswers> {
-  const end = asked.end ?? Date.now() / 1000;
-  const times = { start: end - asked.range, end, step: stepFor(asked.range) };
+  const times = await lastSeconds(asked.range, stepFor(asked.range), asked.end);
   const [now, graph, found] = await Promise.all([
-    instant(asked.expr, end, options),
+    instant(asked.expr, asked.end, options),
     orFailure('graph', range(asked.expr, times, options)),
     asked.exemplars ? orFailure('exemplars', exemplars(asked.expr, times, options)) : undefined,
   ]);

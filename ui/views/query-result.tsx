@@ -160,11 +160,9 @@ function Explain(props: { panel: Panel; deadlineMs: number | undefined }): JSX.E
   const { panel, deadlineMs } = props;
   const { expr, end } = panel;
   const [open, setOpen] = useState(false);
-  const asked = useAnswer(
-    `${end} ${expr}`,
-    (signal) => instant(expr, end ?? Date.now() / 1000, { signal, deadlineMs, explain: true }),
-    { enabled: open },
-  );
+  const asked = useAnswer(`${end} ${expr}`, (signal) => instant(expr, end, { signal, deadlineMs, explain: true }), {
+    enabled: open,
+  });
   const explained = asked.answer?.explain as Explained | undefined;
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

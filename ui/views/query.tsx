@@ -133,7 +133,7 @@ function History({ onChoose }: { onChoose: (expr: string) => void }): JSX.Elemen
 
 /** Shows which nodes answer at the moment. */
 function NodeStrip({ live }: { live: boolean }): JSX.Element {
-  const { answer } = useAnswer('nodes', (signal) => instant('svc_agent_up', Date.now() / 1000, { signal }), {
+  const { answer } = useAnswer('nodes', (signal) => instant('svc_agent_up', undefined, { signal }), {
     everyMs: live ? 5_000 : 0,
   });
   const up = answer ? seriesOf(answer.data).map(({ metric }) => [metric['k8s_node_name'] ?? '?', false] as const) : [];

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { services, topology } from '../api/page.ts';
-import { instant, range, seriesOf, type RangeData } from '../api/promql.ts';
+import { instant, lastSeconds, range, seriesOf, type RangeData } from '../api/promql.ts';
 import { columnsOf } from '../parts/chart-data.ts';
 import { Chart } from '../parts/chart.tsx';
 import { DegradedOnce } from '../parts/degraded.tsx';
@@ -111,10 +111,7 @@ function Graph(props: { title: string; expr: string; format: (value: number | nu
   const { title, expr, format } = props;
   const asked = useAnswer<RangeData>(
     expr,
-    (signal) => {
-      const end = Date.now() / 1000;
-      return range(expr, { start: end - 3600, end, step: 15 }, { signal });
-    },
+    async (signal) => range(expr, await lastSeconds(3600, 15, undefined), { signal }),
     { everyMs: 30_000 },
   );
   const graph = asked.answer?.data;
@@ -140,7 +137,7 @@ function Graph(props: { title: string; expr: string; format: (value: number | nu
 function Breakdown(props: { title: string; labels: readonly string[]; by: ServiceQueries['by'] }): JSX.Element {
   const { title, labels, by } = props;
   const expr = by(...labels);
-  const asked = useAnswer(expr, (signal) => instant(expr, Date.now() / 1000, { signal }), { everyMs: 30_000 });
+  const asked = useAnswer(expr, (signal) => instant(expr, undefined, { signal }), { everyMs: 30_000 });
   return (
     <section aria-label={title}>
       <h2>{title}</h2>

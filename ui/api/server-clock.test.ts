@@ -1,0 +1,40 @@
+import { jest } from '@jest/globals';
+import { browserAhead, knowsClock, learnClock, onClock, serverNow } from './server-clock.ts';
+
+const now = Date.parse('2026-11-22T09:00:00.500Z');
+const answer = (date?: string): Response => new Response('', { headers: date === undefined ? {} : { date } });
+
+beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(now));
+afterEach(() => jest.restoreAllMocks());
+
+test('before an answer says otherwise, the clock of the browser counts', () => {
+  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([false, now, 0]);
+  learnClock(answer());
+  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([true, now, 0]);
+});
+
+test.each([
+  ['Sun, 22 Nov 2026 08:00:00 GMT', -3_600_000, 3_600_000],
+  ['Sun, 22 Nov 2026 09:30:04 GMT', 1_804_000, -1_800_000],
+  ['Sun, 22 Nov 2026 09:00:20 GMT', 20_000, 0],
+  ['Sun, 22 Nov 2026 08:59:59 GMT', 0, 0],
+])('an answer of %s puts the clock right by %p ms, and is told as %p ms', (date, ahead, told) => {
+  learnClock(answer(date));
+  expect([serverNow() - now, browserAhead()]).toEqual([ahead, told]);
+  // What a proxy answers without the header does not undo it.
+  learnClock(answer());
+  expect(serverNow() - now).toBe(ahead);
+});
+
+test('a change that the user is told about is heard of once', () => {
+  learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
+  const heard = jest.fn();
+  const end = onClock(heard);
+  for (const second of [0, 1, 20, 0]) learnClock(answer(`Sun, 22 Nov 2026 09:00:${second} GMT`));
+  expect(heard).not.toHaveBeenCalled();
+  for (const second of [0, 1, 2]) learnClock(answer(`Sun, 22 Nov 2026 08:00:0${second} GMT`));
+  expect(heard).toHaveBeenCalledTimes(1);
+  end();
+  learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
+  expect(heard).toHaveBeenCalledTimes(1);
+});
