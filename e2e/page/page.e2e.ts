@@ -164,12 +164,15 @@ needing(browserNeed).describe('the query page', () => {
       ...{ count: String(3 * count), sum: String(count) },
       buckets: [
         [0, '0.25', '0.5', String(count)],
-        [0, '0.5', '1', String(2 * count)],
+        [0, '0.5', '+Inf', String(2 * count)],
       ],
     });
     const answer = (data: unknown) => ({ json: { status: 'success', data, degraded: false, missingNodes: [] } });
     const traceId = 'ab'.repeat(16);
-    tab = await openTab(browser, `https://localhost:${stage.server.port}/graph?g0.expr=request_seconds`, {
+    const address = `/graph?g0.expr=request_seconds&g0.end_input=${new Date(now).toISOString()}`;
+    tab = await openTab(browser, `https://localhost:${stage.server.port}${address}`, {
+      // A fine screen, whose canvas has more pixels than it takes place.
+      scale: 2,
       before: async (context) => {
         const histograms = [seconds - 120, seconds - 60, seconds].map((time, i) => [time, histogram(i + 1)]);
         await context.route(/\/api\/v1\/query_range/, (route) =>
@@ -193,7 +196,12 @@ needing(browserNeed).describe('the query page', () => {
     ({ page, complaints } = tab);
     await page.getByRole('checkbox', { name: 'exemplars' }).check();
     await run().click();
-    await page.getByRole('img', { name: /request_seconds/ }).waitFor();
+    const heat = page.getByRole('img', { name: /request_seconds/ });
+    await heat.waitFor();
+    const { x, y, width, height } = (await heat.boundingBox())!;
+    expect({ width, height }).toEqual({ width: (await page.locator('.plot').boundingBox())!.width, height: 300 });
+    await page.mouse.move(x + width - 2, y + 10);
+    await page.getByText(/: 6 between 0\.5 and ∞$/).waitFor();
     await page.getByText('1 exemplars').click();
     await page.getByText(`${traceId} 0.7`).waitFor();
     expect([await tab.violations(), complaints]).toEqual([[], []]);

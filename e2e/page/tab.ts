@@ -9,6 +9,8 @@ export interface TabOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
+  /** Pixels of the screen per px. Default: 1. */
+  readonly scale?: number;
   /** Gets the tab's context before its first request, for example to answer in the server's place. */
   readonly before?: (context: BrowserContext) => Promise<unknown>;
 }
@@ -32,10 +34,11 @@ export function startBrowser(): Promise<Browser> {
 
 /** Opens an address. Every wait on the page times out after 15 seconds. */
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
-  const { width = 1280, height = 900, dark = false, before } = options;
+  const { width = 1280, height = 900, dark = false, scale = 1, before } = options;
   const context = await browser.newContext({
     ignoreHTTPSErrors: true,
     viewport: { width, height },
+    deviceScaleFactor: scale,
     colorScheme: dark ? 'dark' : 'light',
   });
   await before?.(context);

@@ -19,6 +19,9 @@ export interface Series {
   readonly histograms?: readonly (readonly [number, HistogramValue])[];
 }
 
+/** A number as the API writes it; NaN for what is none. */
+export const numberOf = (text: string): number => (/^[+-]Inf$/.test(text) ? Number(`${text}inity`) : Number(text));
+
 /** How the agents took part in answering a query; the server adds it for `explain=1`. */
 export interface Explained {
   readonly path: string;

@@ -105,6 +105,16 @@ test('native histograms become cells by time and bucket; a wide bucket is spread
   expect(heatOf([{ metric: {}, values: [[10, '1']] }], from10to30)).toBeUndefined();
 });
 
+test('a bucket may reach to infinity on either side, as those of own bounds do', () => {
+  const buckets = [
+    [3, '-Inf', '1', '4'],
+    [0, '1', '5', '2'],
+    [0, '5', '+Inf', '3'],
+  ] as const;
+  const heat = heatOf([{ metric: {}, histograms: [[20, { count: '9', sum: '0', buckets }]] }], from10to30)!;
+  expect([heat.bounds, heat.counts[1], heat.most]).toEqual([[-Infinity, 1, 5, Infinity], [4, 2, 3], 4]);
+});
+
 test('the largest count is found in a heat map of very many cells', () => {
   const buckets = Array.from({ length: 1_000 }, (_, i) => [0, String(i), String(i + 1), String(i)] as const);
   const histograms = Array.from({ length: 300 }, (_, t) => [t, { count: '0', sum: '0', buckets }] as const);

@@ -1,5 +1,5 @@
 /** Series as columns over one shared time axis, as the graph draws them. Pure. */
-import type { Series, TimeRange } from '../api/promql.ts';
+import { numberOf, type Series, type TimeRange } from '../api/promql.ts';
 
 /** A graph has at most this many lines: more cannot be distinguished. */
 export const maxLines = 50;
@@ -20,7 +20,7 @@ export function columnsOf(series: readonly Series[], asked: TimeRange): Columns 
   const columns = series.map((s) => {
     const column = new Array<number | null>(times.length).fill(null);
     for (const [t, v] of s.values ?? []) {
-      const [i, number] = [placeOf(t, asked), Number(v)];
+      const [i, number] = [placeOf(t, asked), numberOf(v)];
       if (i in column && Number.isFinite(number)) column[i] = number;
     }
     return column;
@@ -69,7 +69,7 @@ export function stepFor(seconds: number): number {
 export interface Heat {
   /** Unit: s since the epoch, ascending, a step apart. */
   readonly times: readonly number[];
-  /** Bounds of the buckets of all series, ascending; bucket i lies between bound i and i + 1. */
+  /** Bounds of the buckets of all series, ascending, maybe infinite; bucket i lies between bound i and i + 1. */
   readonly bounds: readonly number[];
   /** Observations by time, then by bucket. */
   readonly counts: readonly (readonly number[])[];
@@ -81,7 +81,9 @@ export function heatOf(series: readonly Series[], asked: TimeRange): Heat | unde
   const points = series.flatMap((s) => s.histograms ?? []);
   const buckets = points.flatMap(([, h]) => h.buckets ?? []);
   if (buckets.length === 0) return undefined;
-  const bounds = [...new Set(buckets.flatMap(([, low, high]) => [Number(low), Number(high)]))].sort((a, b) => a - b);
+  const bounds = [...new Set(buckets.flatMap(([, low, high]) => [numberOf(low), numberOf(high)]))].sort(
+    (a, b) => a - b,
+  );
   const times = timesOf(asked);
   const place = new Map(bounds.map((bound, i) => [bound, i]));
   const counts = times.map(() => new Array<number>(bounds.length - 1).fill(0));
@@ -89,9 +91,9 @@ export function heatOf(series: readonly Series[], asked: TimeRange): Heat | unde
     const cells = counts[placeOf(t, asked)];
     if (cells === undefined) continue;
     for (const [, low, high, count] of own) {
-      const [from, to] = [place.get(Number(low))!, place.get(Number(high))!];
+      const [from, to] = [place.get(numberOf(low))!, place.get(numberOf(high))!];
       // A bucket that finer buckets divide is spread evenly over them.
-      for (let i = from; i < to; i++) cells[i]! += Number(count) / (to - from);
+      for (let i = from; i < to; i++) cells[i]! += numberOf(count) / (to - from);
     }
   }
   // Not one call of Math.max: so many arguments would not fit the stack.

@@ -2,7 +2,15 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { ApiFailure } from '../api/client.ts';
-import { instant, seriesOf, type ExemplarSeries, type Explained, type QueryData, type Series } from '../api/promql.ts';
+import {
+  instant,
+  numberOf,
+  seriesOf,
+  type ExemplarSeries,
+  type Explained,
+  type QueryData,
+  type Series,
+} from '../api/promql.ts';
 import { columnsOf, heatOf, maxLines } from '../parts/chart-data.ts';
 import { Chart, type Mark } from '../parts/chart.tsx';
 import { Degraded } from '../parts/degraded.tsx';
@@ -88,7 +96,7 @@ const marksOf = (series: readonly ExemplarSeries[]): Mark[] =>
     .flatMap((one) => one.exemplars)
     .map(({ timestamp, value, labels }) => ({
       time: timestamp,
-      value: Number(value),
+      value: numberOf(value),
       text: labels['trace_id'] ?? seriesName(labels),
     }));
 

@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { services, topology } from '../api/page.ts';
-import { instant, lastSeconds, range, seriesOf, type RangeData } from '../api/promql.ts';
+import { instant, lastSeconds, numberOf, range, seriesOf, type RangeData } from '../api/promql.ts';
 import { columnsOf } from '../parts/chart-data.ts';
 import { Chart } from '../parts/chart.tsx';
 import { DegradedOnce } from '../parts/degraded.tsx';
@@ -158,7 +158,7 @@ function Breakdown(props: { title: string; labels: readonly string[]; by: Servic
                 .map(({ metric, value }) => (
                   <tr key={JSON.stringify(metric)}>
                     <td>{labels.map((label) => metric[label]).find(Boolean) ?? 'not known'}</td>
-                    <td class="num">{perSecond(Number(value?.[1]))}</td>
+                    <td class="num">{perSecond(value && numberOf(value[1]))}</td>
                   </tr>
                 ))}
             </tbody>
