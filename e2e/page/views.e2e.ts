@@ -220,6 +220,30 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(Math.min(...tops)).toBe((await page.getByRole('alert').boundingBox())!.y);
   });
 
+  test.each(['map', 'service?ns=shop&name=gateway&kind=Deployment'])(
+    '%s shows a warning of its answers once',
+    async (path) => {
+      await open(path, { state: 'degraded' });
+      await page.getByText('no answer from node-3: timeout').waitFor();
+      if (path !== 'map') await page.getByRole('heading', { name: /^Called by/ }).waitFor();
+      expect(await page.getByText('no answer from node-3: timeout').count()).toBe(1);
+    },
+  );
+
+  test('the window of the map is chosen with the keyboard, also when nothing was seen in the shorter ones', async () => {
+    await open('map', { state: 'empty' });
+    await page.getByText('No traffic in this time').waitFor();
+    await page.getByLabel('Window').focus();
+    for (const window of ['15m', '1h']) {
+      const asked = page.waitForRequest(new RegExp(`/topology.*window=${window}`));
+      await page.keyboard.press('ArrowDown');
+      await asked;
+      await page.getByText('No traffic in this time').waitFor();
+    }
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Window');
+    expect(complaints).toEqual([]);
+  });
+
   test('the chosen window is kept on the way to a service, to the map and back', async () => {
     await open('services?window=1h');
     await page.getByRole('link', { name: 'shop/gateway Deployment' }).click();

@@ -1,39 +1,59 @@
-/** The nodes missing from an answer, named above the numbers that lack them. */
+/** What an answer lacks, above its numbers: the nodes missing from it by name, and its warnings. */
 import { createContext, type ComponentChildren, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useId, useState } from 'preact/hooks';
 import type { Answer } from '../api/client.ts';
 
-/** Receives the nodes missing from one part of a view. */
-type Tell = (part: string, missing: readonly string[]) => void;
-const Collector = createContext<Tell | undefined>(undefined);
-
-/** Shows nothing if the answer is complete, or if an enclosing `DegradedOnce` names the nodes. */
-export function Degraded({ answer }: { answer: Answer<unknown> | undefined }): JSX.Element | null {
-  const part = useId();
-  const tell = useContext(Collector);
-  const missing = answer?.degraded ? answer.missingNodes : [];
-  useEffect(() => {
-    tell?.(part, missing);
-    return () => tell?.(part, []);
-  }, [tell, missing.join()]);
-  return tell ? null : <Missing nodes={missing} />;
+interface Lack {
+  readonly missing: readonly string[];
+  readonly warnings: readonly string[];
 }
 
-/** Encloses a view of several answers. Names the nodes missing from any of them once, above all of them. */
+/** Receives what one part of a view lacks. */
+type Tell = (part: string, lack: Lack) => void;
+const Collector = createContext<Tell | undefined>(undefined);
+const none: Lack = { missing: [], warnings: [] };
+
+/** Shows nothing if the answer is complete, or if an enclosing `DegradedOnce` says what it lacks. */
+export function Degraded({ answer }: { answer: Answer<unknown> }): JSX.Element | null {
+  const part = useId();
+  const tell = useContext(Collector);
+  const { degraded, missingNodes, warnings } = answer;
+  const lack = { missing: degraded ? missingNodes : [], warnings };
+  useEffect(() => {
+    tell?.(part, lack);
+    return () => tell?.(part, none);
+  }, [tell, JSON.stringify(lack)]);
+  return tell ? null : <Lacks of={[lack]} />;
+}
+
+/** Encloses a view of several answers. Says once, above all of them, what any of them lacks. */
 export function DegradedOnce({ children }: { children: ComponentChildren }): JSX.Element {
-  const [parts, setParts] = useState<ReadonlyMap<string, readonly string[]>>(new Map());
-  const tell = useCallback<Tell>((part, missing) => setParts((before) => new Map(before).set(part, missing)), []);
+  const [parts, setParts] = useState<ReadonlyMap<string, Lack>>(new Map());
+  const tell = useCallback<Tell>((part, lack) => setParts((before) => new Map(before).set(part, lack)), []);
   return (
     <Collector.Provider value={tell}>
-      <Missing nodes={[...new Set([...parts.values()].flat())]} />
+      <Lacks of={[...parts.values()]} />
       {children}
     </Collector.Provider>
   );
 }
 
+function Lacks({ of }: { of: readonly Lack[] }): JSX.Element {
+  return (
+    <>
+      <Missing nodes={[...new Set(of.flatMap(({ missing }) => missing))]} />
+      <Warnings texts={[...new Set(of.flatMap(({ warnings }) => warnings))]} />
+    </>
+  );
+}
+
+/** So many nodes and warnings are shown at once. */
+const most = 8;
+
 function Missing({ nodes }: { nodes: readonly string[] }): JSX.Element | null {
   if (nodes.length === 0) return null;
-  const some = nodes.toSorted().slice(0, 8).join(', ') + (nodes.length > 8 ? ` and ${nodes.length - 8} more` : '');
+  const rest = nodes.length > most ? ` and ${nodes.length - most} more` : '';
+  const some = nodes.toSorted().slice(0, most).join(', ') + rest;
   return (
     <p role="alert" class="note warn degraded">
       <span class="sign" aria-hidden="true">
@@ -43,5 +63,26 @@ function Missing({ nodes }: { nodes: readonly string[] }): JSX.Element | null {
         <strong>Degraded:</strong> no answer from {some}. The numbers below lack these nodes. <a href="nodes">Nodes</a>
       </span>
     </p>
+  );
+}
+
+function Warnings({ texts }: { texts: readonly string[] }): JSX.Element | null {
+  if (texts.length === 0) return null;
+  const list = (some: readonly string[]): JSX.Element => (
+    <ul class="warnings">
+      {some.map((text) => (
+        <li key={text}>{text}</li>
+      ))}
+    </ul>
+  );
+  if (texts.length <= most) return list(texts);
+  return (
+    <>
+      {list(texts.slice(0, most))}
+      <details>
+        <summary>{texts.length - most} more warnings</summary>
+        {list(texts.slice(most))}
+      </details>
+    </>
   );
 }

@@ -24,18 +24,23 @@ export function MapView({ place }: { place: Place }): JSX.Element {
     everyMs: 10_000,
   });
   return (
-    <Shown asked={asked} what="the map">
-      {(data) =>
-        data.nodes.length === 0 ? (
-          <Empty title="No traffic in this time">
-            Requests and flows show here within a minute. Try a longer window, or see whether{' '}
-            <a href="nodes">each node</a> has an agent.
-          </Empty>
-        ) : (
-          <MapOf topology={data} params={params} />
-        )
-      }
-    </Shown>
+    <>
+      <div class="tools">
+        <WindowChoice params={params} />
+      </div>
+      <Shown asked={asked} what="the map">
+        {(data) =>
+          data.nodes.length === 0 ? (
+            <Empty title="No traffic in this time">
+              Requests and flows show here within a minute. Try a longer window, or see whether{' '}
+              <a href="nodes">each node</a> has an agent.
+            </Empty>
+          ) : (
+            <MapOf topology={data} params={params} />
+          )
+        }
+      </Shown>
+    </>
   );
 }
 
@@ -62,7 +67,6 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
   return (
     <>
       <div class="row wrap tools">
-        <WindowChoice params={params} />
         <button type="button" onClick={() => drawing.current?.fit()}>
           Fit
         </button>

@@ -63,18 +63,16 @@ export function ResultOf({ result, panel, onZoom, again, deadlineMs }: ResultPro
     return { heat: heatOf(series, asked), lines: { data: columnsOf(lines, asked), names } };
   }, [matrix]);
   const answers = [now, matrix, answered(found)].filter((one) => one !== undefined);
-  const missing = [...new Set(answers.flatMap(({ missingNodes }) => missingNodes))];
-  const notes = [...new Set(answers.flatMap(({ warnings, infos }) => [...warnings, ...infos]))];
   return (
     <>
-      <Degraded answer={{ ...now, degraded: answers.some(({ degraded }) => degraded), missingNodes: missing }} />
-      {notes.length > 0 ? (
-        <ul class="warnings">
-          {notes.map((note) => (
-            <li key={note}>{note}</li>
-          ))}
-        </ul>
-      ) : null}
+      <Degraded
+        answer={{
+          ...now,
+          degraded: answers.some(({ degraded }) => degraded),
+          missingNodes: answers.flatMap(({ missingNodes }) => missingNodes),
+          warnings: answers.flatMap(({ warnings, infos }) => [...warnings, ...infos]),
+        }}
+      />
       {graph instanceof ApiFailure ? <QueryFailure failure={graph} expr={panel.expr} again={again} /> : null}
       {drawn?.heat ? <HeatMap heat={drawn.heat} label={panel.expr} /> : null}
       {drawn && drawn.lines.names.length > 0 ? (
