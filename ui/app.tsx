@@ -1,6 +1,6 @@
 /** The page: navigation, and one view at a time. All views except the services are loaded when they are opened. */
 import { render, type ComponentType, type JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { browserAhead, onClock } from './api/server-clock.ts';
 import { span } from './parts/format.ts';
 import { SignIn, openSignIn } from './parts/sign-in.tsx';
@@ -88,16 +88,11 @@ function ThemeChoice(): JSX.Element {
 
 function Page(): JSX.Element {
   const place = usePlace();
-  const main = useRef<HTMLElement>(null);
-  const first = useRef(true);
   const title = titles[place.view];
-  const service = place.view === 'service' ? ['ns', 'name', 'kind'].map((key) => place.params.get(key) ?? '') : [];
+  const service = place.view === 'service' ? place.params.get('name') : null;
   useEffect(() => {
-    document.title = `${service[1] || title} · svc`;
-    // A screen reader announces the new view, or the same view of another service.
-    if (!first.current) main.current?.focus({ preventScroll: true });
-    first.current = false;
-  }, [place.view, service.join('/')]);
+    document.title = `${service || title} · svc`;
+  }, [service, title]);
   const current = place.view === 'service' ? 'services' : place.view;
   return (
     <>
@@ -120,7 +115,7 @@ function Page(): JSX.Element {
           token…
         </button>
       </header>
-      <main id="main" ref={main} tabIndex={-1} class={place.view}>
+      <main id="main" tabIndex={-1} class={place.view}>
         <h1 class={place.view === 'service' ? 'away' : ''}>{title}</h1>
         <ClockNote />
         <ViewOf place={place} />

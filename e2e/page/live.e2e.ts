@@ -202,6 +202,12 @@ needing(browserNeed).describe('the stream on the page', () => {
     await details().getByRole('link', { name: 'The whole trace' }).click();
     await row('GET /older').waitFor({ state: 'detached' });
     await row('GET /newer').waitFor();
+    const isOnMain = (): Promise<boolean> => page.getByRole('main').evaluate((element) => element.matches(':focus'));
+    await until('the focus on the new rows', isOnMain);
+    await row('GET /newer').click();
+    await details().getByRole('link', { name: 'its spans' }).click();
+    await row('GET /older').waitFor();
+    await until('the focus on the new rows', isOnMain);
     expect(tab.complaints).toEqual([]);
   });
 

@@ -166,7 +166,7 @@ needing(browserNeed).describe('the views of the page', () => {
     await open('services');
     await page.getByText('20 workloads').waitFor();
     await page.getByRole('searchbox').pressSequentially('ns:shop is:failing');
-    await page.getByText('2 of 20 workloads').waitFor();
+    await page.getByRole('status').getByText('2 of 20 workloads').waitFor();
     await page.reload();
     await page.getByText('2 of 20 workloads').waitFor();
     expect(await page.locator('tbody tr .workload b').allTextContents()).toEqual(['orders', 'checkout']);
@@ -266,13 +266,59 @@ needing(browserNeed).describe('the views of the page', () => {
     await open('map');
     const first = page.locator('tbody tr').first();
     await first.getByText(/✕/).waitFor();
-    await first.getByRole('button').click();
+    await first.getByRole('button', { name: '→' }).click();
     const chosen = page.getByRole('complementary', { name: 'Chosen edge' });
     await chosen.getByText(/sum\(rate\(http_server_request_duration_count/).waitFor();
     expect(new URL(page.url()).searchParams.get('chosen')).toContain('>');
     await page.getByText(/^Fold namespaces/).click();
     await page.getByRole('button', { name: 'all', exact: true }).click();
     await page.getByText('5 nodes').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('a node and an edge of the map are chosen, read and closed with the keyboard', async () => {
+    await open('map');
+    const press = async (name: string): Promise<void> => {
+      await page.locator('tbody').getByRole('button', { name, exact: true }).first().focus();
+      await page.keyboard.press('Enter');
+    };
+    const focused = () => page.locator(':focus');
+    const label = (): Promise<string | null> => focused().getAttribute('aria-label');
+    await page.getByRole('img', { name: 'the table below has all of its 28 edges' }).waitFor();
+    await press('shop/gateway');
+    await until('the focus on the node', label, { good: (text) => text === 'Chosen node' });
+    expect(await focused().getByRole('heading', { level: 2 }).textContent()).toBe('shop/gateway');
+    expect(await page.locator('tbody').getByRole('button', { pressed: true }).first().textContent()).toBe(
+      'shop/gateway',
+    );
+    const callees = focused().getByRole('list').last();
+    await callees.getByRole('button').first().focus();
+    await page.keyboard.press('Enter');
+    await until('the focus on the edge', label, { good: (text) => text === 'Chosen edge' });
+    const edge = (await focused().getByRole('heading', { level: 2 }).textContent())!;
+    expect(edge).toMatch(/^shop\/gateway → /);
+    expect(await tab.violations()).toEqual([]);
+    await page.keyboard.press('Escape');
+    await until('the focus on what opened it', async () => (await focused().textContent()) === 'shop/gateway');
+    expect(new URL(page.url()).search).toBe('');
+    await press(edge);
+    await page.getByRole('complementary', { name: 'Chosen edge' }).getByRole('button', { name: 'Close' }).focus();
+    await page.keyboard.press('Enter');
+    await until('the focus on the edge again', label, { good: (text) => text === edge });
+    expect(complaints).toEqual([]);
+  });
+
+  test('what the address chose on the map does not take the focus, and stays when it has no traffic', async () => {
+    await open('map?chosen=gone');
+    const chosen = page.getByRole('complementary', { name: 'Chosen node' });
+    await chosen.getByText('It had no traffic in this time').waitFor();
+    await page.getByLabel('Window').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.waitForURL(/window=15m/);
+    await chosen.waitFor();
+    expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Window');
+    await chosen.getByRole('button', { name: 'Close' }).click();
+    await chosen.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 
@@ -303,6 +349,7 @@ needing(browserNeed).describe('the views of the page', () => {
   test('a map of 500 workloads and 2,000 edges is drawn', async () => {
     await open('map', { size: large });
     await page.getByText('502 nodes, 2000 edges').waitFor();
+    await page.getByRole('img', { name: 'the table below has the first 200 of its 2000 edges' }).waitFor();
     await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 10_000 });
     expect(complaints).toEqual([]);
   });

@@ -5,6 +5,12 @@ import { addressOf, placeOf, withParams, type Place, type View } from './place.t
 const listeners = new Set<(place: Place) => void>();
 const here = (): Place => placeOf(location);
 
+/** A screen reader announces the new place; what had the focus before may be gone. */
+function moved(): void {
+  changed();
+  document.getElementById('main')?.focus({ preventScroll: true });
+}
+
 function changed(): void {
   const place = here();
   for (const listener of listeners) listener(place);
@@ -23,9 +29,9 @@ export function replaceParams(view: View, params: URLSearchParams): void {
   changed();
 }
 
-/** Makes links to views change the place without reloading the page. Called once. */
+/** Makes links to views change the place without reloading the page, and focus the new view. Called once. */
 export function followLinks(): void {
-  addEventListener('popstate', changed);
+  addEventListener('popstate', moved);
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
@@ -34,7 +40,7 @@ export function followLinks(): void {
     event.preventDefault();
     history.pushState(null, '', link.href);
     scrollTo(0, 0);
-    changed();
+    moved();
   });
 }
 

@@ -1,21 +1,21 @@
 /** A live map of which workload calls which. Nodes keep their places while numbers change. */
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { topology, type Topology } from '../api/page.ts';
 import { ErrorShare } from '../parts/error-share.tsx';
 import { bytesPerSecond, duration, perSecond } from '../parts/format.ts';
-import { PromqlLink } from '../parts/promql-link.tsx';
 import { orderOf, orderText } from '../parts/sort.ts';
 import { Empty, Shown } from '../parts/states.tsx';
 import { Table, type Column } from '../parts/table.tsx';
 import { WindowChoice } from '../parts/window.tsx';
-import { addressOf, type Place } from '../state/place.ts';
+import type { Place } from '../state/place.ts';
 import { setParams } from '../state/router.ts';
 import { onThemeChange } from '../state/theme.ts';
 import { useAnswer } from '../state/use-answer.ts';
 import { linkedWindow, windowOf } from '../state/window.ts';
+import { Chosen } from './map/chosen.tsx';
 import { drawMap, type Drawing } from './map/draw.ts';
-import { foldTopology, type MapEdge, type MapGraph, type MapNode } from './map/fold.ts';
+import { foldTopology, titleOf, type MapEdge, type MapGraph } from './map/fold.ts';
 
 export function MapView({ place }: { place: Place }): JSX.Element {
   const { params } = place;
@@ -51,9 +51,14 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
   const chosen = params.get('chosen') ?? '';
   const graph = useMemo(() => foldTopology(data, new Set(folded.split(',').filter(Boolean))), [data, folded]);
   const spaces = [...new Set(data.nodes.map(({ namespace }) => namespace).filter(Boolean))].sort();
+  const [isChosenHere, setChosenHere] = useState(false);
+  const choose = (id: string): void => {
+    setChosenHere(true);
+    setParams({ chosen: id });
+  };
   const isFolded = new Set(folded.split(',').filter(Boolean));
   useEffect(() => {
-    const made = drawMap(host.current!, (id) => setParams({ chosen: id }));
+    const made = drawMap(host.current!, choose);
     drawing.current = made;
     const end = onThemeChange(() => made.recolour());
     return () => {
@@ -104,103 +109,14 @@ function MapOf({ topology: data, params }: { topology: Topology; params: URLSear
           class="map"
           ref={host}
           role="img"
-          aria-label="Map of who talks to whom; the table below has the same edges"
+          aria-label={`Map of who talks to whom; the table below has ${partOf(graph)} of its ${graph.edges.length} edges`}
         />
-        {chosen === '' ? null : <Chosen graph={graph} id={chosen} window={linkedWindow(params)} />}
+        {chosen === '' ? null : (
+          <Chosen graph={graph} id={chosen} isHere={isChosenHere} window={linkedWindow(params)} choose={choose} />
+        )}
       </div>
       <h2>Edges</h2>
-      <EdgeTable graph={graph} params={params} />
-    </>
-  );
-}
-
-const titleOf = ({ namespace, name, folded }: MapNode): string =>
-  folded > 0 ? namespace : namespace ? `${namespace}/${name}` : name || 'unknown';
-
-function Chosen(props: { graph: MapGraph; id: string; window: string | undefined }): JSX.Element | null {
-  const { graph, id, window } = props;
-  const node = graph.nodes.find((each) => each.id === id);
-  const edge = graph.edges.find((each) => each.id === id);
-  const name = (of: string): string => {
-    const found = graph.nodes.find((each) => each.id === of);
-    return found ? titleOf(found) : of;
-  };
-  if (!node && !edge) return null;
-  const close = (
-    <button type="button" class="plain" onClick={() => setParams({ chosen: undefined })}>
-      Close
-    </button>
-  );
-  if (edge) {
-    const { promql = {} } = edge;
-    const queries = [
-      ['requests', promql.requestRate],
-      ['errors', promql.errorShare],
-      ['p99', promql.p99],
-      ['bytes', promql.bytes],
-    ] as const;
-    return (
-      <aside class="chosen" aria-label="Chosen edge">
-        <h2>
-          {name(edge.source)} → {name(edge.target)}
-        </h2>
-        <dl>
-          <dt>Protocol</dt>
-          <dd>{edge.protocol}</dd>
-          <dt>Requests</dt>
-          <dd>{perSecond(edge.requestRate)}</dd>
-          <dt>Errors</dt>
-          <dd>
-            <ErrorShare share={edge.errorShare} />
-          </dd>
-          <dt>p99</dt>
-          <dd>{duration(edge.p99Ms)}</dd>
-          <dt>Bytes</dt>
-          <dd>{bytesPerSecond(edge.bytesPerSecond)}</dd>
-          <dt>Seen in</dt>
-          <dd>{edge.sources.join(' and ')}</dd>
-        </dl>
-        {queries.map(([title, expr]) =>
-          expr === undefined ? null : <PromqlLink key={title} title={title} expr={expr} />,
-        )}
-        {close}
-      </aside>
-    );
-  }
-  const callers = graph.edges.filter(({ target }) => target === id);
-  const callees = graph.edges.filter(({ source }) => source === id);
-  return (
-    <aside class="chosen" aria-label="Chosen node">
-      <h2>{titleOf(node!)}</h2>
-      {node!.kind === 'workload' && node!.folded === 0 ? (
-        <p>
-          <a href={addressOf('services', { filter: titleOf(node!), window })}>Find it among the services</a>
-        </p>
-      ) : null}
-      <Ends title="Called by" edges={callers} name={({ source }) => name(source)} />
-      <Ends title="Calls" edges={callees} name={({ target }) => name(target)} />
-      {close}
-    </aside>
-  );
-}
-
-function Ends(props: { title: string; edges: readonly MapEdge[]; name: (edge: MapEdge) => string }): JSX.Element {
-  const { title, edges, name } = props;
-  return (
-    <>
-      <h3>
-        {title} ({edges.length})
-      </h3>
-      <ul class="ends">
-        {edges.slice(0, 20).map((edge) => (
-          <li key={edge.id}>
-            <button type="button" class="plain" onClick={() => setParams({ chosen: edge.id })}>
-              {name(edge)}
-            </button>
-            <span class="num">{perSecond(edge.requestRate)}</span> <ErrorShare share={edge.errorShare} />
-          </li>
-        ))}
-      </ul>
+      <EdgeTable graph={graph} params={params} chosen={chosen} choose={choose} />
     </>
   );
 }
@@ -208,21 +124,42 @@ function Ends(props: { title: string; edges: readonly MapEdge[]; name: (edge: Ma
 /** Maximum number of edges in the table, which shows the first ones in its sort order. */
 const maxRows = 200;
 
-function EdgeTable({ graph, params }: { graph: MapGraph; params: URLSearchParams }): JSX.Element {
+const partOf = ({ edges }: MapGraph): string => (edges.length > maxRows ? `the first ${maxRows}` : 'all');
+
+interface EdgeTableProps {
+  readonly graph: MapGraph;
+  readonly params: URLSearchParams;
+  readonly chosen: string;
+  readonly choose: (id: string) => void;
+}
+
+/** Whatever the map lets a pointer choose is a button here. */
+function EdgeTable({ graph, params, chosen, choose }: EdgeTableProps): JSX.Element {
   const names = new Map(graph.nodes.map((node) => [node.id, titleOf(node)]));
   const order = orderOf(params.get('sort'), { key: 'errors', down: true });
+  const button = (id: string, text: string | undefined, label?: string): JSX.Element => (
+    <button type="button" class="plain" aria-pressed={id === chosen} aria-label={label} onClick={() => choose(id)}>
+      {text}
+    </button>
+  );
   const columns: Column<MapEdge>[] = [
     {
       key: 'from',
       title: 'From',
       by: ({ source }) => names.get(source) ?? '',
-      cell: (edge) => (
-        <button type="button" class="plain" onClick={() => setParams({ chosen: edge.id })}>
-          {names.get(edge.source)}
-        </button>
-      ),
+      cell: ({ source }) => button(source, names.get(source)),
     },
-    { key: 'to', title: 'To', by: ({ target }) => names.get(target) ?? '', cell: ({ target }) => names.get(target) },
+    {
+      key: 'edge',
+      title: 'Edge',
+      cell: ({ id, source, target }) => button(id, '→', `${names.get(source)} → ${names.get(target)}`),
+    },
+    {
+      key: 'to',
+      title: 'To',
+      by: ({ target }) => names.get(target) ?? '',
+      cell: ({ target }) => button(target, names.get(target)),
+    },
     {
       key: 'protocol',
       title: 'Protocol',

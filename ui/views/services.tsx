@@ -121,7 +121,7 @@ export function Services({ place }: { place: Place }): JSX.Element {
             return <Empty title={`None of ${all.length} workloads matches`}>Change the filter.</Empty>;
           return (
             <>
-              <p class="quiet status">
+              <p class="quiet status" role="status">
                 {rows.length === all.length ? `${all.length} workloads` : `${rows.length} of ${all.length} workloads`}
               </p>
               <Table

@@ -1,39 +1,35 @@
 /** Everything known about one span or flow, with links to related views. */
 import type { JSX } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
 import { endText } from '../../../src/stream/item-text.ts';
 import type { FlowEnd, FlowRecord, SpanRecord, StreamMessage } from '../../api/stream.ts';
+import { Details } from '../../parts/details.tsx';
 import { PromqlLink } from '../../parts/promql-link.tsx';
 import { signs } from '../../parts/level.ts';
 import { addressOf } from '../../state/place.ts';
 import { queriesOfFlow, queriesOfSpan } from './item-queries.ts';
 import { wordsOf } from './item-words.ts';
 
-/** Takes the focus when it is opened; Escape closes it. */
-export function ItemDetails({ message, close }: { message: StreamMessage; close: () => void }): JSX.Element {
+export interface ItemDetailsProps {
+  readonly id: number | string;
+  readonly message: StreamMessage;
+  readonly close: () => void;
+}
+
+export function ItemDetails({ id, message, close }: ItemDetailsProps): JSX.Element {
   const { span, flow, node, time } = message;
   const words = wordsOf(message);
-  const panel = useRef<HTMLElement>(null);
-  useEffect(() => panel.current?.focus({ preventScroll: true }), [message]);
   const facts = span ? factsOfSpan(span) : factsOfFlow(flow!);
   const queries = span ? queriesOfSpan(span) : queriesOfFlow(flow!);
   const attributes = Object.entries((span ?? flow)!.attributes);
   return (
-    <aside
+    <Details
+      of={id}
+      label={span ? 'Chosen span' : 'Chosen flow'}
+      title={words.what}
       class="item"
-      ref={panel}
-      tabIndex={-1}
-      aria-label={span ? 'Chosen span' : 'Chosen flow'}
-      onKeyDown={(event) => {
-        if (event.key === 'Escape') close();
-      }}
+      isChosenHere
+      close={close}
     >
-      <div class="row">
-        <h2>{words.what}</h2>
-        <button type="button" class="plain" onClick={close}>
-          Close
-        </button>
-      </div>
       <dl>
         <Fact name="From" text={words.from} />
         <Fact name="To" text={words.to} />
@@ -55,7 +51,7 @@ export function ItemDetails({ message, close }: { message: StreamMessage; close:
           <Fact key={name} name={name} text={typeof value === 'string' ? value : JSON.stringify(value)} />
         ))}
       </dl>
-    </aside>
+    </Details>
   );
 }
 

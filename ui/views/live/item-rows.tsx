@@ -1,6 +1,6 @@
 /** Spans and flows as a table of bounded length; each row opens its details. */
 import type { JSX, TargetedKeyboardEvent } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { StreamMessage } from '../../api/stream.ts';
 import { signs } from '../../parts/level.ts';
 import { ItemDetails } from './item-details.tsx';
@@ -23,21 +23,18 @@ export interface ItemsProps {
 /** Rows, and the details of the selected row, which stay open when that row is dropped. */
 export function Items({ label, rows, onReading, onDetails }: ItemsProps): JSX.Element {
   const [chosen, setChosen] = useState<ItemRow>();
-  const opener = useRef<Element>(null);
   useEffect(() => () => onDetails?.(false), []);
   const close = (): void => {
     setChosen(undefined);
     onDetails?.(false);
-    if (opener.current instanceof HTMLElement) opener.current.focus();
   };
   const choose = (row: ItemRow): void => {
-    opener.current = document.activeElement;
     setChosen(row);
     onDetails?.(true);
   };
   return (
     <div class={chosen ? 'live with-item' : 'live'}>
-      {chosen ? <ItemDetails message={chosen.message} close={close} /> : null}
+      {chosen ? <ItemDetails {...chosen} close={close} /> : null}
       <Rows label={label} rows={rows} chosen={chosen?.id} onChoose={choose} onReading={onReading} />
     </div>
   );

@@ -31,6 +31,10 @@ export interface MapGraph {
   readonly edges: readonly MapEdge[];
 }
 
+/** The name of a node; of a folded one, that of its namespace. */
+export const titleOf = ({ namespace, name, folded }: MapNode): string =>
+  folded > 0 ? namespace : namespace ? `${namespace}/${name}` : name || 'unknown';
+
 const foldedId = (namespace: string): string => `folded/${namespace}`;
 
 export function foldTopology(

@@ -1,0 +1,63 @@
+/** Everything about one chosen thing, beside or above what it was chosen from. */
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+
+export interface DetailsProps {
+  /** Identifies what is shown. */
+  readonly of: string | number;
+  readonly label: string;
+  readonly title: ComponentChildren;
+  /** Where it lies: `item` beside a table, `chosen` over the map. */
+  readonly class: 'item' | 'chosen';
+  /** Whether the user chose it in this view. What only the address chose does not take the focus. */
+  readonly isChosenHere: boolean;
+  readonly close: () => void;
+  readonly children: ComponentChildren;
+}
+
+/**
+ * Takes the focus when it opens or shows another thing. Escape and its button close it; the focus then returns to where
+ * it was, or to the view if that is gone.
+ */
+export function Details(props: DetailsProps): JSX.Element {
+  const { of, label, title, isChosenHere, close, children } = props;
+  const panel = useRef<HTMLElement>(null);
+  const opener = useRef<HTMLElement>(undefined);
+  useEffect(() => {
+    if (!isChosenHere) return;
+    const before = document.activeElement;
+    // Without a focus, as after a button in here that is gone, the body counts as focused.
+    if (before instanceof HTMLElement && before !== document.body && !panel.current!.contains(before)) {
+      opener.current = before;
+    }
+    panel.current!.focus({ preventScroll: true });
+  }, [of, isChosenHere]);
+  useEffect(
+    () => () => {
+      // The panel is gone: what had the focus in it leaves it to the body.
+      if (document.activeElement !== document.body) return;
+      const back = opener.current?.isConnected ? opener.current : document.getElementById('main');
+      back?.focus({ preventScroll: true });
+    },
+    [],
+  );
+  return (
+    <aside
+      class={props.class}
+      ref={panel}
+      tabIndex={-1}
+      aria-label={label}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') close();
+      }}
+    >
+      <div class="row">
+        <h2>{title}</h2>
+        <button type="button" class="plain" onClick={close}>
+          Close
+        </button>
+      </div>
+      {children}
+    </aside>
+  );
+}
