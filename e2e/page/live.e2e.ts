@@ -211,6 +211,24 @@ needing(browserNeed).describe('the stream on the page', () => {
     expect(tab.complaints).toEqual([]);
   });
 
+  test('on a phone, the details of a span close when the focus leaves them, so that they hide nothing', async () => {
+    for (let i = 0; i < 30; i++) push(stage.agents[0]!, `/${i}`);
+    await open('live', { width: 375 });
+    await row('GET /29').click();
+    await until('the focus', () => details().evaluate((element) => element.matches(':focus')));
+    for (let i = 0; i < 20 && (await details().count()) > 0; i++) await page.keyboard.press('Tab');
+    expect(await details().count()).toBe(0);
+    for (let i = 0; i < 29; i++) {
+      expect(await tab.isFocusSeen()).toBe(true);
+      await page.keyboard.press('Tab');
+    }
+    await row('GET /20').click();
+    await details().waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.locator(':focus').textContent()).toBe('GET /20');
+    expect(tab.complaints).toEqual([]);
+  });
+
   test('a missing node is named with the reason until it is back', async () => {
     const [agent, other] = stage.agents;
     push(agent!, '/1');

@@ -157,6 +157,22 @@ needing(browserNeed).describe('the query page', () => {
     expect([await tab.violations(), complaints]).toEqual([[], []]);
   });
 
+  test('where the user forces colours, the lines of a graph and their names still have colours of their own', async () => {
+    const query = `sum by (service_name) (rate(${requests}[5m]))`;
+    tab = await openTab(browser, `https://localhost:${stage.server.port}/graph?g0.expr=${encodeURIComponent(query)}`, {
+      forcedColors: true,
+    });
+    ({ page, complaints } = tab);
+    await run().click();
+    await page.getByText(/^2 series in \d+ ms$/).waitFor();
+    expect(await linePixels()).toBeGreaterThan(300);
+    const colours: string[] = await page.evaluate(
+      `[...document.querySelectorAll('.swatch')].map((one) => getComputedStyle(one).backgroundColor)`,
+    );
+    expect(colours).toEqual(['rgb(51, 102, 204)', 'rgb(194, 87, 26)']);
+    expect([await tab.violations(), complaints]).toEqual([[], []]);
+  });
+
   test('native histograms are a heat map, and exemplars lead to their traces', async () => {
     const seconds = now / 1000;
     const metric = { __name__: 'request_seconds', service_name: 'catalog' };

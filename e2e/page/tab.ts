@@ -9,6 +9,8 @@ export interface TabOptions {
   readonly width?: number;
   readonly height?: number;
   readonly dark?: boolean;
+  /** Whether the user forces colours on all pages. */
+  readonly forcedColors?: boolean;
   /** Pixels of the screen per px. Default: 1. */
   readonly scale?: number;
   /** Gets the tab's context before its first request, for example to answer in the server's place. */
@@ -22,6 +24,10 @@ export interface Tab {
   readonly complaints: readonly string[];
   /** What axe finds against WCAG 2.2 AA, as `rule: element`, and ids that two elements have. */
   violations(): Promise<string[]>;
+  /** Whether the element with the focus is at the top where it is, with nothing over its middle. */
+  isFocusSeen(): Promise<boolean>;
+  /** The contrast of a colour, drawn with an opacity, on a background, as of WCAG. All are expressions in the page. */
+  contrast(colour: string, opacity: string, background: string): Promise<number>;
   /** How many pixels are drawn, over all canvases that match. */
   drawn(selector: string): Promise<number>;
   close(): Promise<void>;
@@ -34,11 +40,12 @@ export function startBrowser(): Promise<Browser> {
 
 /** Opens an address. Every wait on the page times out after 15 seconds. */
 export async function openTab(browser: Browser, url: string, options: TabOptions = {}): Promise<Tab> {
-  const { width = 1280, height = 900, dark = false, scale = 1, before } = options;
+  const { width = 1280, height = 900, dark = false, forcedColors = false, scale = 1, before } = options;
   const context = await browser.newContext({
     ignoreHTTPSErrors: true,
     viewport: { width, height },
     deviceScaleFactor: scale,
+    forcedColors: forcedColors ? 'active' : 'none',
     colorScheme: dark ? 'dark' : 'light',
   });
   await before?.(context);
@@ -60,6 +67,27 @@ export async function openTab(browser: Browser, url: string, options: TabOptions
     page,
     complaints,
     violations: () => violationsOf(page),
+    isFocusSeen: () =>
+      page.evaluate(`(() => {
+        const focused = document.activeElement;
+        const { left, top, width, height } = focused.getBoundingClientRect();
+        const seen = document.elementFromPoint(left + width / 2, top + height / 2);
+        return focused.contains(seen) || (seen?.contains(focused) ?? false);
+      })()`),
+    contrast: (colour, opacity, background) =>
+      page.evaluate(`(() => {
+        const pen = new OffscreenCanvas(1, 1).getContext('2d');
+        const light = (colour, opacity) => {
+          pen.globalAlpha = opacity;
+          pen.fillStyle = colour;
+          pen.fillRect(0, 0, 1, 1);
+          const [r, g, b] = [...pen.getImageData(0, 0, 1, 1).data].map((c) =>
+            c <= 10 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4);
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+        };
+        const [below, above] = [light(${background}, 1), light(${colour}, ${opacity})];
+        return Math.max(below, above) / Math.min(below, above);
+      })()`),
     drawn: (selector) => page.locator(selector).evaluateAll(drawnPixels),
     close: () => context.close(),
   };

@@ -48,10 +48,7 @@ const emptied = (data: object): object =>
         Object.entries(data).map(([key, value]) => [key, Array.isArray(value) ? [] : (value as unknown)]),
       );
 
-async function open(
-  path: string,
-  { size = small, width = 1280, dark = false, state = 'whole' }: Partial<Opened> = {},
-): Promise<void> {
+async function open(path: string, { size = small, state = 'whole', ...how }: Partial<Opened> = {}): Promise<void> {
   const answer = async (route: Route, data: object): Promise<void> => {
     if (state === 'loading') return;
     if (state === 'forbidden') return route.fulfill(refused);
@@ -63,8 +60,7 @@ async function open(
   };
   let turn = 0;
   tab = await openTab(browser, `https://localhost:${stage.server.port}/${path}`, {
-    width,
-    dark,
+    ...how,
     before: async (context) => {
       await context.route(/\/api\/v1\/services/, (route) => answer(route, fixtureServices(size)));
       await context.route(/\/api\/v1\/topology/, (route) => answer(route, fixtureTopology(size, turn++)));
@@ -81,7 +77,9 @@ async function open(
 interface Opened {
   readonly size: FixtureSize;
   readonly width: number;
+  readonly height: number;
   readonly dark: boolean;
+  readonly forcedColors: boolean;
   readonly state: State;
 }
 
@@ -319,6 +317,51 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(await page.locator(':focus').getAttribute('aria-label')).toBe('Window');
     await chosen.getByRole('button', { name: 'Close' }).click();
     await chosen.waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+  });
+
+  test.each([false, true])(
+    'fields, buttons and edges of the map can be told from what is around them, dark: %p',
+    async (dark) => {
+      await open('map', { dark });
+      await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 1_000 });
+      const style = (selector: string, name: string): string =>
+        `getComputedStyle(document.querySelector('${selector}')).${name}`;
+      const behind = style(':root', 'backgroundColor');
+      for (const control of ['select', 'button:not(.plain)']) {
+        for (const beside of [behind, style(control, 'backgroundColor')]) {
+          expect(await tab.contrast(style(control, 'borderTopColor'), '1', beside)).toBeGreaterThanOrEqual(3);
+        }
+      }
+      for (const level of ['none', 'good', 'warn', 'bad']) {
+        const edge = `document.querySelector('.map-frame .map')._cyreg.cy.edges('[level="${level}"]')`;
+        const [colour, opacity] = [`${edge}.style('line-color')`, `${edge}.style('line-opacity')`];
+        expect(await tab.contrast(colour, opacity, behind)).toBeGreaterThanOrEqual(3);
+      }
+    },
+  );
+
+  test('where the user forces colours, a failing edge of the map still has a colour of its own', async () => {
+    await open('map', { forcedColors: true });
+    await until('the map is drawn', () => tab.drawn('.map canvas'), { good: (pixels) => pixels > 1_000 });
+    const colours: string[] = await page.evaluate(
+      `['good', 'warn', 'bad'].map((level) =>
+        document.querySelector('.map-frame .map')._cyreg.cy.edges('[level="' + level + '"]').style('line-color'))`,
+    );
+    expect(new Set(colours).size).toBe(3);
+    expect([await tab.violations(), complaints]).toEqual([[], []]);
+  });
+
+  test.each([375, 1280])('at %p px what gets the focus is nowhere hidden, on the way up either', async (width) => {
+    await open('services', { width, height: 500 });
+    await page.getByRole('link', { name: 'shop/gateway Deployment' }).waitFor();
+    await page.locator('tbody a').last().focus();
+    const hidden: (string | null)[] = [];
+    for (let i = 0; i < 19; i++) {
+      await page.keyboard.press('Shift+Tab');
+      if (!(await tab.isFocusSeen())) hidden.push(await page.locator(':focus').textContent());
+    }
+    expect(hidden).toEqual([]);
     expect(complaints).toEqual([]);
   });
 

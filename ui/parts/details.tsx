@@ -17,7 +17,7 @@ export interface DetailsProps {
 
 /**
  * Takes the focus when it opens or shows another thing. Escape and its button close it; the focus then returns to where
- * it was, or to the view if that is gone.
+ * it was, or to the view if that is gone. Where it lies over the whole page it closes when the focus leaves it.
  */
 export function Details(props: DetailsProps): JSX.Element {
   const { of, label, title, isChosenHere, close, children } = props;
@@ -47,6 +47,10 @@ export function Details(props: DetailsProps): JSX.Element {
       ref={panel}
       tabIndex={-1}
       aria-label={label}
+      onFocusOut={({ currentTarget: own, relatedTarget: next }) => {
+        // A panel over the page would hide what gets the focus.
+        if (next instanceof Node && !own.contains(next) && getComputedStyle(own).position === 'fixed') close();
+      }}
       onKeyDown={(event) => {
         if (event.key === 'Escape') close();
       }}

@@ -19,11 +19,12 @@ export function applyTheme(theme: Theme): void {
   dispatchEvent(new Event('themechange'));
 }
 
-/** The value of a colour in the style sheet, for canvases. */
+/** The value of a colour in the style sheet, for canvases, also where the user forces other colours on the page. */
 export function colourOf(name: string): string {
   const probe = document.createElement('i');
   probe.hidden = true;
   probe.style.color = `var(--${name})`;
+  probe.style.setProperty('forced-color-adjust', 'none');
   document.body.append(probe);
   const colour = getComputedStyle(probe).color;
   probe.remove();

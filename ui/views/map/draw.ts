@@ -130,7 +130,7 @@ function styleOf(): StylesheetJson {
     {
       selector: 'edge',
       style: {
-        ...{ width: 'data(width)', 'line-color': quiet!, 'line-opacity': 0.55, 'curve-style': 'bezier' },
+        ...{ width: 'data(width)', 'line-color': quiet!, 'line-opacity': 0.75, 'curve-style': 'bezier' },
         ...{ 'target-arrow-shape': 'triangle', 'target-arrow-color': quiet!, 'arrow-scale': 0.8 },
         ...{ label: 'data(label)', color: quiet!, 'font-size': 11, 'min-zoomed-font-size': 7 },
         ...{ 'text-background-color': raised, 'text-background-opacity': 0.9, 'text-background-padding': '2px' },
