@@ -285,6 +285,7 @@ needing(browserNeed).describe('the views of the page', () => {
     await page.getByRole('img', { name: 'the table below has all of its 28 edges' }).waitFor();
     await press('shop/gateway');
     await until('the focus on the node', label, { good: (text) => text === 'Chosen node' });
+    expect(await tab.isFocusSeen()).toBe(true);
     expect(await focused().getByRole('heading', { level: 2 }).textContent()).toBe('shop/gateway');
     expect(await page.locator('tbody').getByRole('button', { pressed: true }).first().textContent()).toBe(
       'shop/gateway',
@@ -298,6 +299,7 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(await tab.violations()).toEqual([]);
     await page.keyboard.press('Escape');
     await until('the focus on what opened it', async () => (await focused().textContent()) === 'shop/gateway');
+    expect(await tab.isFocusSeen()).toBe(true);
     expect(new URL(page.url()).search).toBe('');
     await press(edge);
     await page.getByRole('complementary', { name: 'Chosen edge' }).getByRole('button', { name: 'Close' }).focus();

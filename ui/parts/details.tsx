@@ -20,7 +20,7 @@ export interface DetailsProps {
  * it was, or to the view if that is gone. Where it lies over the whole page it closes when the focus leaves it.
  */
 export function Details(props: DetailsProps): JSX.Element {
-  const { of, label, title, isChosenHere, close, children } = props;
+  const { of, label, title, class: place, isChosenHere, close, children } = props;
   const panel = useRef<HTMLElement>(null);
   const opener = useRef<HTMLElement>(undefined);
   useEffect(() => {
@@ -30,20 +30,21 @@ export function Details(props: DetailsProps): JSX.Element {
     if (before instanceof HTMLElement && before !== document.body && !panel.current!.contains(before)) {
       opener.current = before;
     }
-    panel.current!.focus({ preventScroll: true });
+    // Beside a table it is in sight, and the rows stay under the pointer. The map may be far above its table.
+    panel.current!.focus({ preventScroll: place === 'item' });
   }, [of, isChosenHere]);
   useEffect(
     () => () => {
       // The panel is gone: what had the focus in it leaves it to the body.
       if (document.activeElement !== document.body) return;
-      const back = opener.current?.isConnected ? opener.current : document.getElementById('main');
-      back?.focus({ preventScroll: true });
+      if (opener.current?.isConnected) opener.current.focus();
+      else document.getElementById('main')?.focus({ preventScroll: true });
     },
     [],
   );
   return (
     <aside
-      class={props.class}
+      class={place}
       ref={panel}
       tabIndex={-1}
       aria-label={label}
