@@ -104,7 +104,8 @@ export interface ReconcileContext {
 }
 
 /**
- * The end of a successful reconcile: nothing (wait for the next event), or run again after a delay.
+ * The end of a successful reconcile: nothing (wait for the next event), or run again after a delay, in ms. A delay that
+ * is NaN makes the reconcile a failure.
  * To fail, throw: the key is retried with backoff. `TerminalError` waits for the next event instead;
  * `RequeueError` runs again after its own delay without counting as a failure.
  */

@@ -142,6 +142,28 @@ test.each<[string, () => Promise<ReconcileResult>]>([
   expect(await metric('controller_runtime_reconcile_total{controller="test",result="requeue_after"}')).toBe(1);
 });
 
+test.each<[string, () => ReconcileResult]>([
+  ['requeueAfterMs', () => ({ requeueAfterMs: NaN })],
+  [
+    'the delay of a RequeueError',
+    () => {
+      throw new RequeueError(NaN, 'waiting for the pod');
+    },
+  ],
+])('%s that is not a number is a failure, and is tried again with back-off', async (_what, end) => {
+  const attempts: number[] = [];
+  const { passUntil, idle } = await run(({ attempt }) => {
+    attempts.push(attempt);
+    return Promise.resolve(attempt < 2 ? end() : undefined);
+  });
+  await passUntil(() => attempts.length === 3, 'the third run');
+  await idle();
+  expect(attempts).toEqual([0, 1, 2]);
+  expect(await metric('controller_runtime_reconcile_errors_total{controller="test"}')).toBe(2);
+  const failures = lines.filter((l) => String(l['msg']).startsWith('reconcile failed'));
+  expect(failures.map((l) => l['error'])).toEqual(Array(2).fill(expect.stringContaining('not a number')));
+});
+
 test('a reconcile past its time limit is aborted, counted and retried', async () => {
   let runs = 0;
   const { passUntil, clock } = await run(

@@ -10,7 +10,7 @@ import { itemBackoff } from '../backoff.ts';
 import { keyText, parseKey } from '../keys.ts';
 import { toOwner, toSelf } from './mappers.ts';
 import type { ReconcileOutcome, RuntimeMetrics } from '../metrics.ts';
-import { RequeueError, TerminalError } from './result.ts';
+import { checkDelay, RequeueError, TerminalError } from './result.ts';
 import type { RunTracer } from '../tracing.ts';
 import type {
   Cache,
@@ -215,9 +215,11 @@ export class Controller implements ControllerHandle {
     return { key, logger, signal, clock, client, cache, attempt: item.attempt };
   }
 
+  /** Errors: TypeError for a delay that is NaN. */
   #succeeded(item: WorkItem, result: ReconcileResult): ReconcileOutcome {
-    this.queue.limiter.forget(item.key);
     const afterMs = result?.requeueAfterMs;
+    if (afterMs !== undefined) checkDelay(afterMs, 'requeueAfterMs');
+    this.queue.limiter.forget(item.key);
     if (afterMs === undefined) return 'success';
     this.queue.add(item.key, { afterMs, reason: 'requeue' });
     return 'requeue_after';

@@ -8,13 +8,23 @@ export class TerminalError extends OperatorError {
   }
 }
 
-/** Ends this reconcile from deep inside a call tree, and runs it again after a delay. Not counted as a failure. */
+/**
+ * Ends this reconcile from deep inside a call tree, and runs it again after a delay. Not counted as a failure.
+ * Errors: the constructor throws a TypeError when the delay is NaN.
+ */
 export class RequeueError extends OperatorError {
   readonly afterMs: number;
 
+  /** `afterMs`: ms from now. */
   constructor(afterMs: number, message: string, options?: { cause?: unknown }) {
     super('ERR_REQUEUE', message, options);
+    checkDelay(afterMs, `RequeueError (${message})`);
     this.name = 'RequeueError';
     this.afterMs = afterMs;
   }
+}
+
+/** Errors: TypeError for NaN, as from a date that cannot be parsed. It names `what`. */
+export function checkDelay(ms: number, what: string): void {
+  if (Number.isNaN(ms)) throw new TypeError(`${what}: the delay is not a number`);
 }

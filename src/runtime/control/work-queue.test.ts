@@ -273,6 +273,18 @@ test('a delay beyond the longest of the clock comes at its time', async () => {
   expect(done).toEqual(['a']);
 });
 
+test('a delay that is not a number delays no other key, and leaves a failed key its back-off', async () => {
+  const done = work();
+  queue.add('b', { afterMs: 1_000 });
+  queue.add('a', { afterMs: NaN });
+  await clock.advance(0);
+  expect(done).toEqual(['a']);
+  expect(queue.retry('a', { atLeastMs: NaN })).toBe(5);
+  await clock.advance(1_000);
+  expect(done).toEqual(['a', 'a', 'b']);
+  expect(clock.pending).toBe(0);
+});
+
 test('after a stop no key is handed out or added', async () => {
   queue.add('a');
   const waiting = [queue.take(), queue.take()];

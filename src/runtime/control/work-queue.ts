@@ -98,7 +98,8 @@ export class WorkQueue {
     if (this.#stopped) return;
     this.#metrics?.queueAdds.inc(this.#labels);
     const now = this.#clock.monotonic();
-    const readyAt = now + Math.max(0, options.afterMs ?? 0);
+    // NaN counts as 0: in the heap it would hide every key behind it.
+    const readyAt = now + (Math.max(0, options.afterMs ?? 0) || 0);
     const priority = options.priority ?? 0;
     const known = this.#entries.get(key);
     if (known && known.priority >= priority && known.readyAt <= readyAt) {
@@ -123,7 +124,7 @@ export class WorkQueue {
   /** Adds a failed key, after its back-off and no sooner than `atLeastMs`. Returns the delay in ms. */
   retry(key: string, options: { priority?: number; atLeastMs?: number } = {}): number {
     this.#metrics?.queueRetries.inc(this.#labels);
-    const afterMs = Math.max(this.limiter.next(key), options.atLeastMs ?? 0);
+    const afterMs = Math.max(this.limiter.next(key), options.atLeastMs || 0);
     this.add(key, { afterMs, priority: options.priority, reason: 'retry' });
     return afterMs;
   }
