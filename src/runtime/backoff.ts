@@ -9,13 +9,16 @@ export function watchBackoff(failures: number, random: number): number {
   return base * (1 + random);
 }
 
+/** Longest delay of a failed key. Units: ms. */
+export const longestBackoffMs = 300_000;
+
 /**
  * Delay before a key that failed `failures` times in a row (from 1) runs again.
  * Units: ms. The delay is 5 ms after the first failure, and doubles with each further one up to five minutes. With
  * client-go's cap of 1000 s, objects would wait for a quarter of an hour after an outage.
  */
 export function itemBackoff(failures: number): number {
-  return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), 300_000);
+  return Math.min(5 * 2 ** Math.min(Math.max(failures, 1) - 1, 30), longestBackoffMs);
 }
 
 /** A list-and-watch counts as healthy again after this long without a failure. Units: ms. */

@@ -1,14 +1,25 @@
-import { itemBackoff } from '../backoff.ts';
+import { itemBackoff, longestBackoffMs } from '../backoff.ts';
+
+/** A key that failed. Times are monotonic ms. */
+interface Failed {
+  failures: number;
+  /** When the token bucket allows its retry. */
+  allowedAt: number;
+  /** When its retry is due. Until then its token is unused. */
+  dueAt: number;
+}
 
 /**
  * When a failed key may run again: after its own back-off, and when a token bucket that all keys of a controller share
  * allows it, so that a thousand keys that fail together are not retried together.
+ * Guarantees: no delay is longer than five minutes; a key takes one token for each retry, however often events run it
+ * before the retry is due.
  */
 export class RetryLimiter {
   readonly #now: () => number;
   readonly #perSecond: number;
   readonly #burst: number;
-  readonly #failures = new Map<string, number>();
+  readonly #failed = new Map<string, Failed>();
   #tokens: number;
   #filledAt: number;
 
@@ -23,26 +34,33 @@ export class RetryLimiter {
 
   /** Counts one more failure of `key` and returns its delay. Units: ms. */
   next(key: string): number {
-    const failures = (this.#failures.get(key) ?? 0) + 1;
-    this.#failures.set(key, failures);
-    return Math.max(itemBackoff(failures), this.#reserve());
+    const now = this.#now();
+    let failed = this.#failed.get(key);
+    if (!failed) this.#failed.set(key, (failed = { failures: 0, allowedAt: 0, dueAt: now }));
+    failed.failures++;
+    if (failed.dueAt <= now) failed.allowedAt = now + this.#reserve(now);
+    failed.dueAt = Math.max(now + itemBackoff(failed.failures), failed.allowedAt);
+    return failed.dueAt - now;
   }
 
   /** Number of failures of `key` in a row. */
   failures(key: string): number {
-    return this.#failures.get(key) ?? 0;
+    return this.#failed.get(key)?.failures ?? 0;
   }
 
   /** The key succeeded: its failures are reset. */
   forget(key: string): void {
-    this.#failures.delete(key);
+    const failed = this.#failed.get(key);
+    if (!failed) return;
+    this.#failed.delete(key);
+    if (failed.dueAt > this.#now()) this.#tokens++;
   }
 
-  #reserve(): number {
-    const now = this.#now();
+  /** Takes a token. Returns how long the bucket must fill for it. Units: ms. */
+  #reserve(now: number): number {
     this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#filledAt) / 1000) * this.#perSecond);
     this.#filledAt = now;
-    this.#tokens -= 1;
+    this.#tokens = Math.max(this.#tokens - 1, (-longestBackoffMs / 1000) * this.#perSecond);
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.#perSecond) * 1000;
   }
 }
