@@ -51,8 +51,8 @@ export interface Informer<T extends TypedObject = KubeObject> {
   /** All objects, or those of one namespace; in no particular order. */
   list(options?: { namespace?: string | undefined }): T[];
   /**
-   * Defines an index: `values` names the index entries of one object. Call it before the manager starts;
-   * defining the same name again is harmless.
+   * Defines an index: `values` names the index entries of one object, and must be pure. An object on which it throws is
+   * in no entry, which the log says once. Call it before the manager starts; defining the same name again is harmless.
    */
   addIndex(name: string, values: (object: T) => readonly string[]): void;
   /** The objects with this value in the index. Errors: throws on an unknown index. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { SharedInformer } from './informer.ts';
@@ -100,4 +100,39 @@ test('a transform applies to the cache and to own writes; if it throws, the obje
   const fields = (name: string): number | undefined =>
     stripped.get({ namespace: 'shop', name })?.metadata.managedFields?.length;
   expect([fields('a'), fields('odd'), fields('b')]).toEqual([0, 1, 0]);
+});
+
+test('an object on which an index function throws is in no entry of that index, and its events still arrive', () => {
+  const lines: Record<string, unknown>[] = [];
+  const logger = createLogger({ write: (line) => void lines.push(JSON.parse(line) as never) });
+  const logging = new SharedInformer({ source, logger, clock });
+  const found = (): unknown[] => logging.byIndex('strict', 'red').map((o) => o.metadata.name);
+  const seen: string[] = [];
+  logging.onEvent((event) => void seen.push(`${event.type} ${event.object.metadata.name}`));
+  logging.addIndex('strict', (o) => {
+    if (o.metadata.labels?.['team'] === 'odd') throw new Error('cannot');
+    return byTeam(o);
+  });
+  logging.replace([object('a', 'odd', '1'), object('b', 'red', '1')]);
+  expect(logging.synced).toBe(true);
+  expect(found()).toEqual(['b']);
+  logging.upsert(object('a', 'odd', '2'));
+  logging.upsert(object('b', 'odd', '2'));
+  logging.wrote(object('c', 'odd', '3'));
+  expect(found()).toEqual([]);
+  logging.upsert(object('a', 'red', '4'));
+  logging.remove(object('b', 'odd', '5'));
+  expect(found()).toEqual(['a']);
+  expect(seen).toEqual(['added a', 'added b', 'updated a', 'updated b', 'updated a', 'deleted b']);
+  expect(lines.map((line) => [line['index'], line['name'], line['error']])).toEqual([
+    ['strict', 'shop/a', 'cannot'],
+    ['strict', 'shop/b', 'cannot'],
+    ['strict', 'shop/c', 'cannot'],
+  ]);
+});
+
+test('an index that is added late, and throws on an object, holds the others', () => {
+  informer.replace([object('a', 'odd', '1'), object('b', 'red', '1')]);
+  informer.addIndex('late', (o) => (o.metadata.name === 'a' ? (undefined as never) : byTeam(o)));
+  expect(informer.byIndex('late', 'red')).toHaveLength(1);
 });

@@ -26,7 +26,7 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   readonly source: Source;
   readonly #options: InformerOptions;
   readonly #store: Store;
-  readonly #indexer = new Indexer();
+  readonly #indexer: Indexer;
   readonly #listeners = new Set<(event: SourceEvent<T>) => void>();
   readonly #whenSynced: (() => void)[] = [];
   #synced = false;
@@ -34,6 +34,14 @@ export class SharedInformer<T extends TypedObject = KubeObject> implements Infor
   constructor(options: InformerOptions) {
     this.source = options.source;
     this.#options = options;
+    this.#indexer = new Indexer((index, name, error) =>
+      options.logger.error('an index function threw, the object is in no entry of the index', {
+        resource: options.source.resource.plural,
+        index,
+        name,
+        error: errorText(error),
+      }),
+    );
     this.#store = new Store((event) => this.#changed(event as SourceEvent<T>), options.clock);
   }
 
