@@ -79,7 +79,10 @@ export interface Cache {
  */
 export type Predicate<T extends TypedObject = TypedObject> = { test(event: SourceEvent<T>): boolean }['test'];
 
-/** Returns the keys to enqueue for an event of another object. If it throws, the event is retried later. */
+/**
+ * Returns the keys to enqueue for a state of another object. If it throws, it is asked again later: for an existing
+ * object until the object changes, for a deleted object or a former state for half an hour.
+ */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 
 /** A source other than the primary kind and its children, with its own mapping to keys. */

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { sleep } from '../../base/clock.ts';
 import { createLogger } from '../../base/logger.ts';
-import { coreResources } from '../../kube/index.ts';
+import { coreResources, type TypedObject } from '../../kube/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import {
   RequeueError,
@@ -111,6 +111,31 @@ test('a mapper that throws is counted and logged, and its event is delivered aga
   await passUntil(() => seen.includes('singleton'), 'the mapped key');
   expect(lines.filter((l) => String(l['msg']).startsWith('a predicate or mapper threw'))).toHaveLength(2);
   expect(await metric('controller_runtime_reconcile_panics_total{controller="test"}')).toBe(2);
+});
+
+test('a mapper or predicate that throws on the old state of an object does not lose the new one', async () => {
+  const seen: string[] = [];
+  const secret = (owner?: string): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's', namespace: 'shop', ...(owner ? { labels: { owner } } : {}) },
+  });
+  const owner = (object: TypedObject | undefined): string => object!.metadata.labels!['owner']!;
+  const { server, passUntil, manager } = await run(({ key }) => Promise.resolve(void seen.push(key.name)), {
+    watches: [
+      {
+        source: { resource: secrets },
+        map: (object) => [{ name: owner(object) }],
+        predicates: [({ type, object, old }) => type !== 'updated' || owner(old) !== owner(object)],
+      },
+    ],
+  });
+  await passUntil(() => seen.length === 1, 'the start');
+  server.put(secrets, secret());
+  await passUntil(() => manager.cache.informer({ resource: secrets }).list().length === 1, 'the odd state');
+  server.put(secrets, secret('b'));
+  await passUntil(() => seen.includes('b'), 'the owner of the new state');
+  expect(lines.some((l) => String(l['msg']).startsWith('a predicate or mapper threw'))).toBe(true);
 });
 
 test('a terminal error is not retried until the next event', async () => {

@@ -6,8 +6,8 @@ import { sourceStack } from '../../base/source-stack.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import type { KubeClient } from '../../kube/index.ts';
 import { retryAfterMs } from '../../kube/index.ts';
-import { itemBackoff } from '../backoff.ts';
 import { keyText, parseKey } from '../keys.ts';
+import { EventMapping } from './event-mapping.ts';
 import { toOwner, toSelf } from './mappers.ts';
 import type { ReconcileOutcome, RuntimeMetrics } from '../metrics.ts';
 import { checkDelay, RequeueError, TerminalError } from './result.ts';
@@ -22,7 +22,6 @@ import type {
   ReconcileContext,
   ReconcileResult,
   Source,
-  SourceEvent,
 } from '../types.ts';
 import { lowPriority, WorkQueue, type WorkItem } from './work-queue.ts';
 
@@ -45,7 +44,7 @@ const defaultTimeoutMs = 120_000;
  * Flow: `start` subscribes to the informers and starts the workers; each worker takes a key, runs `reconcile` under a
  * time limit and acts on its result; `drain` stops taking keys and waits for the running ones.
  * Guarantees: one run per key at a time; nothing that a reconcile, predicate or mapper throws is lost or fatal: it is
- * counted, logged and retried; an error takes precedence over `requeueAfterMs`.
+ * counted, logged and retried (events: see event-mapping.ts); an error takes precedence over `requeueAfterMs`.
  * Caveats: a reconcile that ignores its signal keeps its worker beyond the time limit, because a second run of its key
  * at the same time would be worse.
  */
@@ -83,7 +82,9 @@ export class Controller implements ControllerHandle {
   start(): void {
     for (const watch of this.#watches()) {
       const informer = this.#deps.cache.informer(watch.source);
-      this.#unsubscribe.push(informer.onEvent((event) => this.#onEvent(watch, event, 0)));
+      const mapping = this.#mapping(watch);
+      const unsubscribe = informer.onEvent((event) => mapping.take(event));
+      this.#unsubscribe.push(unsubscribe, () => mapping.stop());
     }
     for (const key of this.#spec.initialKeys ?? []) this.queue.add(keyText(key), { reason: 'start' });
     for (let i = 0; i < (this.#spec.concurrency ?? 1); i++) this.#workers.push(this.#work());
@@ -122,37 +123,27 @@ export class Controller implements ControllerHandle {
     return all.map((w) => ({ ...w, predicates: w.predicates ?? [], by: w.source.resource.kind }));
   }
 
-  #onEvent(
-    watch: { source: Source; map: Mapper; predicates: readonly Predicate[]; by: string },
-    event: SourceEvent,
-    attempt: number,
-  ): void {
-    let keys: readonly ObjectKey[];
-    try {
-      if (!watch.predicates.every((accept) => accept(event))) return;
-      keys = watch.map(event.object);
-      // An object that changed owners or labels concerns the keys of both its old and its new state.
-      if (event.type === 'updated' && event.old) keys = [...keys, ...watch.map(event.old)];
-    } catch (error) {
-      this.#deps.metrics.reconcilePanics.inc({ controller: this.name });
-      this.#logger.error('a predicate or mapper threw, the event is tried again', {
-        kind: watch.by,
-        name: event.object.metadata.name,
-        error: errorText(error),
-        attempt,
-      });
-      const cancel = this.#deps.clock.setTimeout(
-        () => this.#onEvent(watch, event, attempt + 1),
-        Math.max(1_000, itemBackoff(attempt + 1)),
-      );
-      this.#stop.signal.addEventListener('abort', cancel, { once: true });
-      return;
-    }
-    for (const key of new Set(keys.map(keyText))) {
-      this.#count(watch.by, event.type);
-      const reason = event.initial ? 'initial list' : `${watch.by} ${event.type}`;
-      this.queue.add(key, { priority: event.initial ? lowPriority : 0, reason });
-    }
+  #mapping({ map, predicates, by }: { map: Mapper; predicates: readonly Predicate[]; by: string }): EventMapping {
+    return new EventMapping({ map, predicates }, this.#deps.clock, {
+      enqueue: (event, keys) => {
+        for (const key of keys.length > 1 ? new Set(keys) : keys) {
+          this.#count(by, event.type);
+          const reason = event.initial ? 'initial list' : `${by} ${event.type}`;
+          this.queue.add(key, { priority: event.initial ? lowPriority : 0, reason });
+        }
+      },
+      failed: (event, error, retry) => {
+        this.#deps.metrics.reconcilePanics.inc({ controller: this.name });
+        this.#logger.error('a predicate or mapper threw', {
+          kind: by,
+          event: event.type,
+          namespace: event.object.metadata.namespace,
+          name: event.object.metadata.name,
+          error: errorText(error),
+          retry,
+        });
+      },
+    });
   }
 
   #count(by: string, action: string): void {
