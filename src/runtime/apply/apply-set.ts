@@ -41,7 +41,10 @@ export interface ApplySetOptions {
 export interface ApplyRequest {
   /** What must exist, in the order it is applied. */
   wanted: readonly KubeObject[];
-  /** The object that owns the children; it is set in their `ownerReferences`. Leave it out for cluster-wide sets. */
+  /**
+   * The object that owns the children; it is set in their `ownerReferences`. A namespaced owner owns only objects of its
+   * namespace: any other child is a failure, ERR_INPUT_INVALID. Leave it out for sets beyond one namespace.
+   */
   owner?: { object: TypedObject; resource: ResourceRef } | undefined;
   /**
    * Whether an existing child belongs to this set, as a condition in addition to the informers' selectors. Default: the
@@ -167,6 +170,7 @@ export class ApplySet {
     const { resource } = informer.source;
     const live = informer.get(keyOf(rendered));
     const object = request.adjust ? request.adjust(rendered, live) : rendered;
+    if (request.owner) requireSameNamespace(resource, object, request.owner);
     const key = childKey(resource, object);
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
       this.#memory.settled(key, object, live);
@@ -355,6 +359,20 @@ function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject 
   const metadata = Object.fromEntries(entries);
   if (owner) metadata['ownerReferences'] = [controllerReference(owner.object, owner.resource)];
   return { ...child, metadata };
+}
+
+/** The garbage collector deletes an object whose `ownerReferences` names a namespaced owner of another namespace. */
+function requireSameNamespace(
+  resource: ResourceRef,
+  child: KubeObject,
+  owner: NonNullable<ApplyRequest['owner']>,
+): void {
+  const { namespace = '' } = owner.object.metadata;
+  if (!owner.resource.namespaced || child.metadata.namespace === namespace) return;
+  throw new OperatorError(
+    'ERR_INPUT_INVALID',
+    `${describe(resource, keyOf(child))} is outside of namespace ${namespace}, where its owner is`,
+  );
 }
 
 const ownerIndex = 'controller uid';

@@ -42,6 +42,11 @@ test('toOwner can include owners that do not control; a cluster-scoped owner has
   expect(toOwner({ ...widget, namespaced: false })(child([owner()]))).toEqual([{ name: 'w' }]);
 });
 
+test('toOwner gives no key of a namespaced owner for a cluster-scoped object, which it cannot own', () => {
+  const { namespace: _none, ...metadata } = child([owner()]).metadata;
+  expect(toOwner(widget)({ ...child([]), metadata })).toEqual([]);
+});
+
 test('toSelf, toKey, toAll and toIndexed map a changed object to keys', () => {
   const informer = new SharedInformer({
     source: { resource: coreResources.configMaps },

@@ -16,7 +16,9 @@ export const toKey = (key: ObjectKey): Mapper => {
 export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean } = {}): Mapper {
   const controllerOnly = options.controllerOnly ?? true;
   return (object) => {
-    const references = object.metadata.ownerReferences ?? [];
+    const { namespace, ownerReferences: references = [] } = object.metadata;
+    // A namespaced owner owns only objects of its namespace.
+    if (owner.namespaced && !namespace) return [];
     const found = references.filter(
       (r) =>
         r.kind === owner.kind &&
@@ -24,11 +26,7 @@ export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean 
         r.apiVersion.split('/').slice(0, -1).join('/') === owner.group &&
         (!controllerOnly || r.controller === true),
     );
-    return found.map((r) =>
-      owner.namespaced && object.metadata.namespace
-        ? { namespace: object.metadata.namespace, name: r.name }
-        : { name: r.name },
-    );
+    return found.map(({ name }) => (owner.namespaced ? { namespace, name } : { name }));
   };
 }
 
