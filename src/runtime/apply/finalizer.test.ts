@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { errorText } from '../../base/errors.ts';
 import { coreResources } from '../../kube/index.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
+import { RequeueError } from '../control/result.ts';
 import { handleFinalizer, patchFinalizers, runCleanups } from './finalizer.ts';
 
 const { configMaps } = coreResources;
@@ -95,4 +97,16 @@ test('all clean-ups run even if one fails, and all failures are reported', async
     runCleanups({ a: fail('a'), b: () => Promise.resolve(void ran.push('b')), c: fail('c') }),
   ).rejects.toThrow('a: a broke; c: c broke');
   expect(ran).toEqual(['b']);
+});
+
+test('clean-ups that wait, and nothing else, end with the shortest wait; beside a failure they are failures', async () => {
+  const wait = (ms: number) => () => Promise.reject(new RequeueError(ms, `waits ${ms} ms`));
+  await expect(runCleanups({ a: wait(20), b: wait(10), c: () => Promise.resolve() })).rejects.toMatchObject({
+    code: 'ERR_REQUEUE',
+    afterMs: 10,
+  });
+  const failed = runCleanups({ a: wait(20), b: () => Promise.reject(new Error('broke')) });
+  await expect(failed).rejects.toMatchObject({ code: 'ERR_FINALIZER', message: 'a: waits 20 ms; b: broke' });
+  const error: unknown = await failed.catch((e: unknown) => e);
+  expect(errorText(error)).toBe('a: waits 20 ms; b: broke');
 });

@@ -1,6 +1,7 @@
 import type { ResourceRef } from '../../api/meta.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import { isInvalid, isNotFound, type JsonPatchOperation, type KubeClient, type TypedObject } from '../../kube/index.ts';
+import { RequeueError, TerminalError } from '../control/result.ts';
 import { keyOf } from '../keys.ts';
 
 /** The kind of the object, its finalizer, and the client and field manager that patch it. */
@@ -21,7 +22,8 @@ export interface FinalizerOptions {
  * Guarantees: the patch tests the list it was computed from, so finalizers of others are never lost: a race ends in
  * ERR_API_CONFLICT, and the next run sees the new list; the cached object is not changed.
  * Assumptions: `cleanup` is idempotent: it runs again when removing fails.
- * Errors: ERR_FINALIZER when the clean-up failed (cause kept); otherwise those of the patch.
+ * Errors: ERR_FINALIZER when the clean-up failed (cause kept); a RequeueError or TerminalError of the clean-up as it is;
+ * otherwise those of the patch.
  */
 export async function handleFinalizer(
   object: TypedObject,
@@ -40,6 +42,7 @@ export async function handleFinalizer(
   try {
     await cleanup();
   } catch (cause) {
+    if (cause instanceof RequeueError || cause instanceof TerminalError) throw cause;
     const name = `${options.resource.kind} ${object.metadata.name}`;
     throw new OperatorError('ERR_FINALIZER', `clean-up of ${name} (${options.finalizer}): ${errorText(cause)}`, {
       cause,
@@ -56,18 +59,29 @@ export async function handleFinalizer(
 
 /**
  * Runs every clean-up even if another fails.
- * Errors: ERR_FINALIZER that lists all failures.
+ * Errors: ERR_FINALIZER that lists all failures (the cause holds the errors). If every failure is a RequeueError, that of
+ * the shortest delay; if every failure is a TerminalError, one that lists all.
  */
 export async function runCleanups(cleanups: Readonly<Record<string, () => Promise<void>>>): Promise<void> {
-  const failures: string[] = [];
+  const failures: { name: string; error: unknown }[] = [];
   for (const [name, run] of Object.entries(cleanups)) {
     try {
       await run();
     } catch (error) {
-      failures.push(`${name}: ${errorText(error)}`);
+      failures.push({ name, error });
     }
   }
-  if (failures.length > 0) throw new OperatorError('ERR_FINALIZER', failures.join('; '));
+  if (failures.length === 0) return;
+  const errors = failures.map(({ error }) => error);
+  if (errors.every((error) => error instanceof RequeueError)) {
+    throw errors.reduce((soonest, error) => (error.afterMs < soonest.afterMs ? error : soonest));
+  }
+  const texts = failures.map(({ name, error }) => `${name}: ${errorText(error)}`);
+  const cause = new AggregateError(
+    failures.map(({ error }, i) => new OperatorError('ERR_FINALIZER', texts[i]!, { cause: error })),
+  );
+  if (errors.every((error) => error instanceof TerminalError)) throw new TerminalError(texts.join('; '), { cause });
+  throw new OperatorError('ERR_FINALIZER', texts.join('; '), { cause });
 }
 
 /** Replaces the live object's finalizers by `wanted`, provided that they still are those of `object`. */

@@ -1,10 +1,12 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { sleep } from '../../base/clock.ts';
 import { createLogger } from '../../base/logger.ts';
-import { coreResources, type TypedObject } from '../../kube/index.ts';
+import { ApiError, coreResources, type TypedObject } from '../../kube/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import {
+  handleFinalizer,
   RequeueError,
+  runCleanups,
   TerminalError,
   toKey,
   type ControllerSpec,
@@ -50,6 +52,17 @@ async function metric(name: string): Promise<number> {
   const text = await harness!.manager.metricsText();
   const line = text.split('\n').find((l) => l.startsWith(name));
   return Number(line?.split(' ').at(-1));
+}
+
+/** The end of a reconcile of a deleted object whose clean-ups fail. */
+async function cleanUp(...errors: Error[]): Promise<undefined> {
+  const finalizer = 'svc.dev/clean-up';
+  const { metadata, ...object } = configMap('a');
+  const deleted = { ...object, metadata: { ...metadata, finalizers: [finalizer], deletionTimestamp: 'now' } };
+  const options = { client: harness!.manager.client, resource: configMaps, finalizer, fieldManager: 'test' };
+  await handleFinalizer(deleted, options, () =>
+    runCleanups(Object.fromEntries(errors.map((error, i) => [`part ${i}`, () => Promise.reject(error)]))),
+  );
 }
 
 test('reconciles the objects that exist at the start and those that appear later', async () => {
@@ -138,11 +151,15 @@ test('a mapper or predicate that throws on the old state of an object does not l
   expect(lines.some((l) => String(l['msg']).startsWith('a predicate or mapper threw'))).toBe(true);
 });
 
-test('a terminal error is not retried until the next event', async () => {
+test.each<[string, () => Promise<never> | Promise<undefined>]>([
+  ['a terminal error', () => Promise.reject(new TerminalError('cannot work'))],
+  ['a terminal error of a clean-up', () => cleanUp(new TerminalError('cannot clean up'))],
+  ['a terminal error of each clean-up', () => cleanUp(new TerminalError('cannot'), new TerminalError('nor can I'))],
+])('%s is not retried until the next event', async (_what, end) => {
   let runs = 0;
   const { server, passUntil, clock } = await run(() => {
     runs++;
-    return Promise.reject(new TerminalError('cannot work'));
+    return end();
   });
   await passUntil(() => runs === 1, 'the run');
   await clock.advance(60_000);
@@ -155,6 +172,11 @@ test('a terminal error is not retried until the next event', async () => {
 test.each<[string, () => Promise<ReconcileResult>]>([
   ['a result with requeueAfterMs', () => Promise.resolve({ requeueAfterMs: 30_000 })],
   ['a RequeueError', () => Promise.reject(new RequeueError(30_000, 'waiting for the pod'))],
+  ['a RequeueError of a clean-up', () => cleanUp(new RequeueError(30_000, 'waiting for the bucket'))],
+  [
+    'a RequeueError of one of several clean-ups',
+    () => cleanUp(new RequeueError(30_000, 'waiting for the bucket'), new RequeueError(40_000, 'waiting for the key')),
+  ],
 ])('%s leads to another run after its delay and is not a failure', async (_what, end) => {
   let runs = 0;
   const { passUntil, clock } = await run(() => (runs++ === 0 ? end() : Promise.resolve()));
@@ -187,6 +209,27 @@ test.each<[string, () => ReconcileResult]>([
   expect(await metric('controller_runtime_reconcile_errors_total{controller="test"}')).toBe(2);
   const failures = lines.filter((l) => String(l['msg']).startsWith('reconcile failed'));
   expect(failures.map((l) => l['error'])).toEqual(Array(2).fill(expect.stringContaining('not a number')));
+});
+
+test('a failed clean-up is tried again when the API server says, and counts as a bug only if it is one', async () => {
+  const busy = (seconds: number): ApiError =>
+    new ApiError('ERR_API_REQUEST', 'busy', { status: 429, reason: 'TooManyRequests', retryAfterMs: seconds * 1_000 });
+  const ends: Error[][] = [[busy(30)], [busy(20), new RequeueError(5_000, 'waiting')], [new TypeError('a bug')]];
+  const times: number[] = [];
+  const { passUntil, idle } = await run(({ clock, attempt }) => {
+    times.push(clock.monotonic());
+    return ends[attempt] ? cleanUp(...ends[attempt]) : Promise.resolve();
+  });
+  await passUntil(() => times.length === 4, 'the fourth run');
+  await idle();
+  const waits = times.slice(1).map((at, i) => at - times[i]!);
+  expect([30_000, 20_000].map((least, i) => waits[i]! >= least)).toEqual([true, true]);
+  expect(waits[2]).toBeLessThan(1_000);
+  expect(await metric('controller_runtime_reconcile_errors_total{controller="test"}')).toBe(3);
+  expect(await metric('controller_runtime_reconcile_panics_total{controller="test"}')).toBe(1);
+  const failures = lines.filter((l) => String(l['msg']).startsWith('reconcile failed'));
+  expect(failures.map((l) => l['code'])).toEqual(['ERR_FINALIZER', 'ERR_FINALIZER', undefined]);
+  expect(failures[2]!['stack']).toContain('TypeError: a bug');
 });
 
 test('a reconcile past its time limit is aborted, counted and retried', async () => {

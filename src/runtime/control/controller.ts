@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import { eachError, errorText, OperatorError } from '../../base/errors.ts';
+import { eachError, errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { sourceStack } from '../../base/source-stack.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
@@ -237,20 +237,28 @@ export class Controller implements ControllerHandle {
       return 'error';
     }
     // Errors of our own classes are expected. Any other error is a bug and counts as a panic, as in controller-runtime.
-    const errors = eachError(error);
-    const [first] = errors;
-    const foreseen = errors.every((one) => one instanceof OperatorError) && first instanceof OperatorError;
+    const reasons = reasonsOf(error);
+    const [first] = eachError(error);
+    const foreseen = reasons.every((one) => one instanceof OperatorError) && first instanceof OperatorError;
+    const bug = reasons.find((one) => !(one instanceof OperatorError));
     if (!foreseen) metrics.reconcilePanics.inc({ controller });
     const afterMs = this.queue.retry(item.key, {
       priority: item.priority,
-      atLeastMs: Math.max(...errors.map(retryAfterMs)),
+      atLeastMs: Math.max(...reasons.map(retryAfterMs)),
     });
     logger[foreseen && item.attempt < 3 ? 'warn' : 'error']('reconcile failed, it will be tried again', {
       error: errorText(error),
-      ...(foreseen ? { code: first.code } : { stack: sourceStack(error) }),
+      ...(foreseen ? { code: first.code } : { stack: sourceStack(bug ?? error) }),
       attempt: item.attempt,
       retryInMs: Math.round(afterMs),
     });
     return 'error';
   }
+}
+
+/** The errors that a failed reconcile consists of; in place of a failed clean-up, what made it fail. */
+function reasonsOf(error: unknown): readonly unknown[] {
+  return eachError(error).flatMap((one) =>
+    isOperatorError(one, 'ERR_FINALIZER') && one.cause !== undefined ? reasonsOf(one.cause) : [one],
+  );
 }
