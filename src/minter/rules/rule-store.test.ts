@@ -57,6 +57,15 @@ test('a key removed from the ConfigMap ends its rules, although the link to its 
   expect(store.current.files.has('gitops')).toBe(false);
 });
 
+test('a deleted ConfigMap, for which an empty one is mounted, ends every rule', async () => {
+  await mountConfigMap('v1', { '.yaml': agentRules(['gitops']), 'extra.yaml': agentRules(['extra']) });
+  await store.start();
+  expect([hasRules('gitops'), hasRules('extra')]).toEqual([true, true]);
+  await mountConfigMap('v2', {});
+  await until('no rules', () => store.current.hash === noRules.hash, { good: Boolean });
+  expect([store.found, hasRules('gitops'), hasRules('extra')]).toEqual([true, false, false]);
+});
+
 test('polls where changes cannot be watched', async () => {
   // A directory that is not there cannot be watched.
   await rm(dir, { recursive: true });

@@ -58,6 +58,16 @@ describe('renderMinter', () => {
     }
   });
 
+  test.each([
+    ['inline rules', base],
+    ['rules of a ConfigMap', aMinterDeployment({ rules: { configMapRef: { name: 'my-rules' } } })],
+  ])('mounts %s so that they are revoked when their ConfigMap is deleted', (_sentence, minter) => {
+    const deployment = renderMinter({ minter, operatorNamespace }).find(({ kind }) => kind === 'Deployment');
+    expect(deployment).toMatchObject({
+      spec: { template: { spec: { volumes: [{ name: 'rules', configMap: { optional: true } }] } } },
+    });
+  });
+
   test('renders no service account if the spec says not to create one', () => {
     const minter = aMinterDeployment({ serviceAccount: { create: false, name: 'mine' } });
     const objects = renderMinter({ minter, operatorNamespace });

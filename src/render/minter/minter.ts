@@ -174,7 +174,9 @@ function renderMinterDeployment(input: MinterInput): KubeObject {
           },
         ],
         volumes: [
-          { name: 'rules', configMap: { name: name.rules, defaultMode: 0o444 } },
+          // Optional: of a ConfigMap that is deleted, the kubelet then mounts none of the rules. Otherwise it would leave
+          // the last ones in place, and the pods would mint by rules that do not exist any more.
+          { name: 'rules', configMap: { name: name.rules, defaultMode: 0o444, optional: true } },
           ...(spec.tls ? [{ name: 'tls', secret: { secretName: spec.tls.secretName, defaultMode: keyFileMode } }] : []),
         ],
       },
