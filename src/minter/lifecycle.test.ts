@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { privatePem, testKey } from '../testing/minter-world/keys.ts';
@@ -52,6 +52,49 @@ test.each([
   await start();
   await untilCheck('KeyEnabled', reason);
   expect(await minter!.readiness()).toMatchObject({ ready: false, gates: { rules: true, key: false } });
+});
+
+/** Forwards connections to the key service. `silence` keeps those that are open, and forwards nothing more on them. */
+async function startKmsPath(): Promise<{ address: string; silence: () => void; close: () => Promise<unknown> }> {
+  const sockets = new Set<Socket>();
+  const path = createServer((client) => {
+    const kms = connect(world.kms.port, '127.0.0.1');
+    for (const [from, to] of [
+      [client, kms],
+      [kms, client],
+    ] as const) {
+      sockets.add(from.on('error', () => to.destroy()));
+      from.pipe(to);
+    }
+  });
+  await new Promise<void>((resolve) => path.listen(0, '127.0.0.1', resolve));
+  const end = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    address: `127.0.0.1:${(path.address() as AddressInfo).port}`,
+    silence: () => {
+      for (const socket of sockets) socket.unpipe().pause();
+    },
+    close: () => {
+      end();
+      return new Promise((resolve) => path.close(resolve));
+    },
+  };
+}
+
+test('a connection to the key service that dies without a word is replaced within seconds', async () => {
+  const path = await startKmsPath();
+  try {
+    await start({ APP_JWT_REUSE_SECONDS: '0', KMS_API_ENDPOINT: path.address });
+    await untilReady(minter!);
+    expect((await askToken(minter!, token())).status).toBe(200);
+    path.silence();
+    expect(JSON.parse((await askToken(minter!, token())).text)).toMatchObject({ error: 'signer_unavailable' });
+    await until('a signature', () => askToken(minter!, token()), { good: (a) => a.status === 200, timeoutMs: 20_000 });
+  } finally {
+    await path.close();
+  }
 });
 
 test('with only the permission to sign, a probe signature shows that the key works', async () => {

@@ -9,11 +9,22 @@ export interface KmsEndpoint {
 }
 
 /**
- * The official client. The longest pause between its connection attempts is two seconds: by default the channel's
- * back-off grows to two minutes, and a recovered key service must be used again immediately.
+ * The longest pause between connection attempts is two seconds: by default the channel's back-off grows to two minutes,
+ * and a recovered key service must be used again immediately.
+ * A connection that dies silently is replaced when a ping has had no answer for two seconds; without pings, that is left
+ * to the kernel, which takes some 15 minutes. A ping accompanies a call, ten seconds or more after the one before, which
+ * is the least that the protocol allows. Where a server objects to pings, the channel doubles that time by itself.
+ * Units: ms. Source: https://github.com/grpc/proposal/blob/master/A8-client-side-keepalive.md.
  */
+const channel = {
+  'grpc.max_reconnect_backoff_ms': 2_000,
+  'grpc.initial_reconnect_backoff_ms': 250,
+  'grpc.keepalive_time_ms': 10_000,
+  'grpc.keepalive_timeout_ms': 2_000,
+};
+
+/** The official client. */
 export function createKmsClient(endpoint: KmsEndpoint | undefined): KeyManagementServiceClient {
-  const channel = { 'grpc.max_reconnect_backoff_ms': 2_000, 'grpc.initial_reconnect_backoff_ms': 250 };
   if (!endpoint) return new KeyManagementServiceClient({ fallback: false, ...channel });
   return new KeyManagementServiceClient({
     fallback: false,
