@@ -55,6 +55,8 @@ const byPod =
     Object.entries(pods).map(([pod, values]) => [`${metric}{${text({ ...labels, pod })}}`, values]);
 const leaders = byPod('leader_election_master_status', { ...namespace, name: 'svc-controller' });
 const queryServers = byPod('svc_query_missing_agents', namespace);
+const remaining = byPod('minter_platform_rate_limit_remaining', minter);
+const notStated = Array(20).fill('NaN').join(' ');
 const mints = byPod('minter_mints_total', { ...minter, result: 'allow' });
 
 const cases: Readonly<Record<string, Case>> = {
@@ -142,7 +144,13 @@ const cases: Readonly<Record<string, Case>> = {
     // The pod that replaced the other one has minted once, five hours ago.
     quiet: mints({ a: '0+1x60 stale', b: '_x60 0x240 1x300' }),
   },
-  MinterPlatformQuotaLow: one('minter_platform_rate_limit_remaining', minter, '10m', '100x20', '4000x20'),
+  MinterPlatformQuotaLow: {
+    at: '10m',
+    labels: minter,
+    // To pods that have no number, the platform has stated no limit.
+    fires: remaining({ a: notStated, b: '100x20', c: notStated }),
+    quiet: remaining({ a: notStated, b: '4000x20', c: notStated }),
+  },
 };
 
 let dir: string;

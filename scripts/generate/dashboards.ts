@@ -280,10 +280,15 @@ const minter: Dashboard = {
       expr: 'min by (check) (minter_ready)',
       legend: '{{check}}',
     }),
-    line('Left of the platform’s limit', 'none', 'Requests that the platform still takes.', {
-      expr: 'min(minter_platform_rate_limit_remaining)',
-      legend: 'remaining',
-    }),
+    line(
+      'Left of the platform’s limit',
+      'none',
+      'Requests that the platform still takes; empty if it states no limit.',
+      {
+        expr: 'min(minter_platform_rate_limit_remaining)',
+        legend: 'remaining',
+      },
+    ),
     line('Scopes', 'none', 'By state.', { expr: 'max by (state) (minter_rule_scopes)', legend: '{{state}}' }),
   ],
 };

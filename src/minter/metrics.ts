@@ -35,7 +35,7 @@ export function createMinterMetrics(build: { version: string; commit: string }, 
     ),
     platformRateLimitRemaining: gauge(
       'minter_platform_rate_limit_remaining',
-      "What the platform's last answer said is left of its rate limit.",
+      "What the platform's last answer said is left of its rate limit; NaN until it states one.",
     ),
     jwksRefreshes: counter('minter_jwks_refresh_total', "Fetches of the issuer's keys.", ['result']),
     jwksAge: gauge('minter_jwks_age_seconds', 'Age of the issuer keys in force; NaN without any.', [], (age) =>
@@ -52,6 +52,8 @@ export function createMinterMetrics(build: { version: string; commit: string }, 
     buildInfo: gauge('minter_build_info', 'Always 1; the labels tell the build.', ['version', 'commit']),
   };
   metrics.mints.inc({ result: 'allow', code: 'ok' }, 0);
+  // Some platforms state no limit, so 0 would be a false alarm.
+  metrics.platformRateLimitRemaining.set(Number.NaN);
   metrics.buildInfo.set({ version: build.version, commit: build.commit }, 1);
   return { registry, ...metrics };
 }
