@@ -1,3 +1,4 @@
+import { foldName } from '../names.ts';
 import type { ClaimName, Expression, TextNode, TruthNode } from './expression-parser.ts';
 
 /** The inputs of a rule: caller and request. An absent claim is absent from the map, never an empty string. */
@@ -44,23 +45,44 @@ function truth(node: TruthNode, claims: Claims, issuers: Issuers): boolean {
     case 'alike':
       return (truth(node.left, claims, issuers) === truth(node.right, claims, issuers)) !== node.negated;
     case 'same':
-      return (text(node.left, claims, issuers) === text(node.right, claims, issuers)) !== node.negated;
+      return isSame(text(node.left, claims, issuers), text(node.right, claims, issuers)) !== node.negated;
     case 'oneOf': {
       const item = text(node.item, claims, issuers);
-      return node.list.map((entry) => text(entry, claims, issuers)).includes(item);
+      return node.list.map((entry) => text(entry, claims, issuers)).some((entry) => isSame(item, entry));
     }
     case 'startsWith':
-      return text(node.subject, claims, issuers).startsWith(text(node.argument, claims, issuers));
-    case 'endsWith':
-      return text(node.subject, claims, issuers).endsWith(text(node.argument, claims, issuers));
-    case 'contains':
-      return text(node.subject, claims, issuers).includes(text(node.argument, claims, issuers));
+    case 'endsWith': {
+      const [subject, argument] = comparable(text(node.subject, claims, issuers), text(node.argument, claims, issuers));
+      return subject[node.op](argument);
+    }
+    case 'contains': {
+      const [subject, argument] = comparable(text(node.subject, claims, issuers), text(node.argument, claims, issuers));
+      return subject.includes(argument);
+    }
   }
 }
 
-function text(node: TextNode, claims: Claims, issuers: Issuers): string {
-  if (node.op === 'text') return node.value;
+interface Text {
+  value: string;
+  /** Whether it is a name as the caller wrote it, of which the platform ignores the case. */
+  isName: boolean;
+}
+
+const names: ReadonlySet<ClaimName> = new Set<ClaimName>(['parsed_org_name', 'parsed_repo_name']);
+
+function text(node: TextNode, claims: Claims, issuers: Issuers): Text {
+  if (node.op === 'text') return { value: node.value, isName: false };
   const value = node.op === 'claim' ? claims.get(node.name) : issuers.get(node.name);
   if (value === undefined) throw new AbsentClaim(node.name);
-  return value;
+  return { value, isName: node.op === 'claim' && names.has(node.name) };
+}
+
+/** Two texts as they are compared: a rule that excludes a repository by its name excludes every spelling of it. */
+function comparable(a: Text, b: Text): [string, string] {
+  return a.isName || b.isName ? [foldName(a.value), foldName(b.value)] : [a.value, b.value];
+}
+
+function isSame(a: Text, b: Text): boolean {
+  const [left, right] = comparable(a, b);
+  return left === right;
 }

@@ -101,6 +101,38 @@ test('rules may refer to the requested organisation, and to the repository that 
   expect(ask(set, { repositories: ['b'] })).toBe('scope_denied');
 });
 
+test.each<[rule: string, admits: boolean]>([
+  [`assertion.parsed_repo_name != 'secret'`, false],
+  [`'secret' != assertion.parsed_repo_name`, false],
+  [`!(assertion.parsed_repo_name == 'Secret')`, false],
+  [`!(assertion.parsed_repo_name in ['other', 'secret'])`, false],
+  [`!('secret' in ['other', assertion.parsed_repo_name])`, false],
+  [`!assertion.parsed_repo_name.startsWith('sec')`, false],
+  [`!assertion.parsed_repo_name.endsWith('ret')`, false],
+  [`!assertion.parsed_repo_name.contains('ecre')`, false],
+  [`!'the secret'.contains(assertion.parsed_repo_name)`, false],
+  [`assertion.parsed_org_name != 'Acme'`, false],
+  [`assertion.parsed_repo_name == 'secret'`, true],
+  [`assertion.parsed_repo_name != 'public'`, true],
+])('%s holds, or not, for every spelling of the repository (%s)', (rule, admits) => {
+  const set = rules({ '.yaml': document({ s: { ...s(['*']), rule: `assertion.email == 'agent@x' && ${rule}` } }) });
+  for (const repository of ['secret', 'SECRET', 'sEcReT']) {
+    expect([repository, ask(set, { repositories: [repository] })]).toEqual([
+      repository,
+      admits ? 'contents:write' : 'scope_denied',
+    ]);
+  }
+});
+
+test.each([
+  `assertion.email == 'Agent@x'`,
+  `assertion.email in ['Agent@x', assertion.parsed_repo_name]`,
+  `assertion.email.startsWith('Agent')`,
+])('the name of a repository is compared without case, and nothing else: %s does not hold', (rule) => {
+  const set = rules({ '.yaml': document({ s: { ...s(['a']), rule: `assertion.sub == '1' && ${rule}` } }) });
+  expect(ask(set, {})).toBe('scope_denied');
+});
+
 test('without rules every request is denied', () => {
   expect(ask(noRules, {})).toBe('scope_denied');
 });
