@@ -199,12 +199,53 @@ test.each<PlatformRow>([
     503,
     'platform_rate_limited',
   ],
+  [
+    'a secondary limit on the exchange that only the message names',
+    'create_token',
+    {
+      status: 403,
+      body: { message: 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.' },
+    },
+    503,
+    'platform_rate_limited',
+  ],
+  [
+    'the same limit in the words of older platforms',
+    'create_token',
+    { status: 403, body: { message: 'You have triggered an abuse detection mechanism. Please wait a few minutes.' } },
+    503,
+    'platform_rate_limited',
+  ],
+  [
+    'exchange answers 403 for a repository with the name of a limit',
+    'create_token',
+    { status: 403, body: { message: 'Resource not accessible: acme/abuse, acme/secondary-rate-limit' } },
+    502,
+    'exchange_error',
+  ],
 ])('platform: %s', async (_sentence, route, fault, status, code) => {
   world.platform.faults.set(route, fault);
   const answer = await ask();
   expect([answer.status, errorOf(answer)]).toEqual([status, code]);
   expect(answer.headers.get('retry-after')).toBe(status === 503 ? (fault.headers?.['retry-after'] ?? '60') : null);
   expect(answer.text).not.toMatch(/ghs_|eyJ|fault/);
+});
+
+test('a limit of the platform is remembered: until it ends, mints are refused with the rest of the time, unsent', async () => {
+  world.platform.faults.set('create_token', { status: 403, body: { message: 'a secondary rate limit' }, times: 1 });
+  expect((await ask()).headers.get('retry-after')).toBe('60');
+  const sent = world.platform.count('create_token');
+  clock.shift(20_000);
+  const answer = await ask();
+  expect([answer.status, errorOf(answer)]).toEqual([503, 'platform_rate_limited']);
+  const rest = Number(answer.headers.get('retry-after'));
+  expect(rest).toBeLessThanOrEqual(40);
+  expect(rest).toBeGreaterThan(0);
+  expect(world.platform.count('create_token')).toBe(sent);
+  clock.shift(rest * 1_000);
+  const lookUps = world.platform.count('get_installation');
+  expect((await ask()).status).toBe(200);
+  expect(world.platform.count('get_installation')).toBe(lookUps);
 });
 
 test.each<[sentence: string, change: (body: Record<string, unknown>) => unknown]>([

@@ -36,6 +36,12 @@ export class PlatformUnreachable extends Error {
   }
 }
 
+/** A limit that the platform has stated. `until`: on the monotonic clock, ms. */
+interface Limit {
+  status: number;
+  until: number;
+}
+
 const attemptMs = 1_500;
 
 /** The largest answer that is read: so much, and so much more for each repository that a new token is for. */
@@ -59,6 +65,9 @@ const routes = {
  * The four calls we make, to the configured host only: no URL of an answer is ever followed.
  * A call is repeated once, with the same body, after a network error, a timeout, a 5xx, or a rate limit that ends
  * before the deadline. `revoke_token` is never repeated.
+ * A limit is remembered until it ends, for its operation alone: the platform counts some limits per endpoint, and all of
+ * them for the App, so no caller could get more. Until then, calls are answered here, by the limit's status and the
+ * seconds that are left. Revocations are always sent: they count for the installation.
  * The platform describes every repository of a new token, so the limit of an answer grows with the request; one that
  * may be large waits for a place before it is sent.
  * Errors: PlatformUnreachable. A status is not an error here: the caller interprets it.
@@ -67,6 +76,7 @@ export class PlatformClient {
   readonly #options: PlatformClientOptions;
   readonly #octokit: Octokit;
   readonly #large = new Gate(largePlaces);
+  readonly #limits = new Map<PlatformOperation, Limit>();
 
   constructor(options: PlatformClientOptions) {
     this.#options = options;
@@ -85,18 +95,36 @@ export class PlatformClient {
     deadline: Deadline,
   ): Promise<PlatformAnswer> {
     const retryable = operation !== 'revoke_token';
+    const limit = this.#limitOf(operation);
+    if (limit) return limit;
     for (let attempt = 1; ; attempt++) {
       const last = attempt >= 2 || !retryable;
       try {
         const answer = await this.#once(operation, bearer, parameters, deadline);
         const pause = pauseBeforeRetry(answer);
-        if (last || pause === null || pause + 100 > deadline.remaining()) return answer;
+        if (last || pause === null || pause + 100 > deadline.remaining()) {
+          if (retryable) this.#noteLimit(operation, answer);
+          return answer;
+        }
         await sleep(this.#options.clock, pause);
       } catch (error) {
         const worth = error instanceof PlatformUnreachable && error.kind !== 'too_large';
         if (last || !worth || deadline.remaining() < 100) throw error;
       }
     }
+  }
+
+  #limitOf(operation: PlatformOperation): PlatformAnswer | undefined {
+    const limit = this.#limits.get(operation);
+    const ms = limit ? limit.until - this.#options.clock.monotonic() : 0;
+    if (!limit || ms <= 0) return undefined;
+    return { status: limit.status, data: undefined, retryAfterSeconds: Math.ceil(ms / 1_000) };
+  }
+
+  #noteLimit(operation: PlatformOperation, { status, retryAfterSeconds }: PlatformAnswer): void {
+    if (retryAfterSeconds === undefined) return;
+    const until = this.#options.clock.monotonic() + retryAfterSeconds * 1_000;
+    if (until > (this.#limits.get(operation)?.until ?? 0)) this.#limits.set(operation, { status, until });
   }
 
   async #once(
@@ -139,11 +167,9 @@ export class PlatformClient {
       const remaining = Number(answer.headers['x-ratelimit-remaining'] ?? Number.NaN);
       if (Number.isFinite(remaining)) onRateLimit?.(remaining);
       report(String(answer.status));
-      return {
-        status: answer.status,
-        data: parsed(answer.text),
-        retryAfterSeconds: retryAfter(answer.status, answer.headers, clock.now()),
-      };
+      const { status, headers } = answer;
+      const data = parsed(answer.text);
+      return { status, data, retryAfterSeconds: retryAfter({ status, headers, data }, clock.now()) };
     } catch (error) {
       const failure = unreachable(error);
       report(failure.kind);
@@ -208,14 +234,31 @@ function pauseBeforeRetry(answer: PlatformAnswer): number | null {
   return answer.status >= 500 ? 0 : null;
 }
 
-/** Seconds to wait when an answer means "too many requests": 429, or 403 that says so in its headers. */
-function retryAfter(status: number, headers: AnswerHeaders, nowMs: number): number | undefined {
+/**
+ * What a 403 says that only its text tells from a refusal. No repository is named like this: names have no spaces.
+ * Source: GitHub's "Rate limit errors"; the second wording is that of older servers.
+ */
+const limitText = /\b(secondary rate limit|abuse detection)\b/i;
+
+/**
+ * Seconds to wait when an answer means "too many requests": 429, or 403 that says so in its headers or its message.
+ * Every answer states when the primary limit is reset, so that time counts only if this limit may be the one.
+ */
+function retryAfter(
+  { status, headers, data }: { status: number; headers: AnswerHeaders; data: unknown },
+  nowMs: number,
+): number | undefined {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  const exhausted = String(headers['x-ratelimit-remaining'] ?? '') === '0';
-  if (status !== 429 && !(status === 403 && (Number.isFinite(seconds) || exhausted))) return undefined;
+  const remaining = String(headers['x-ratelimit-remaining'] ?? '');
+  const { message } = (data ?? {}) as { message?: unknown };
+  const isNamed = typeof message === 'string' && limitText.test(message);
+  if (status !== 429 && !(status === 403 && (Number.isFinite(seconds) || remaining === '0' || isNamed))) {
+    return undefined;
+  }
   if (Number.isFinite(seconds)) return clamp(seconds);
   const reset = Number(headers['x-ratelimit-reset'] ?? Number.NaN);
-  return Number.isFinite(reset) ? clamp(reset - nowMs / 1000) : 60;
+  const isPrimary = remaining === '0' || remaining === '';
+  return isPrimary && Number.isFinite(reset) ? clamp(reset - nowMs / 1000) : 60;
 }
 
 function clamp(seconds: number): number {
