@@ -149,6 +149,17 @@ test('the message for a key that was never imported contains the command that im
   expect(condition(over, 'Stalled')).toMatchObject({ status: 'True', reason: 'MissingDependency' });
 });
 
+test('the command quotes what a shell would interpret, of an object that is older than the rule for names of keys', () => {
+  const spec = { ...minter().spec, kms: { provider: 'gcp', keyVersion: keyVersion.replace('/k/', "/$(id)'; x/") } };
+  const over = {
+    minter: { ...minter(), spec } as MinterDeployment,
+    answers: [answer([check('KeyEnabled', 'False', 'NotFound')])],
+  };
+  expect(condition(over, 'KeyEnabled')?.message).toContain(
+    `minter tools import-pk --project-id p --location global --key-ring r --key '$(id)'\\''; x' --private-key @FILE`,
+  );
+});
+
 test('Ready itself says that the key is missing and how to import it', () => {
   const message = 'the key version does not exist';
   const over = { answers: [answer([{ ...check('KeyEnabled', 'False', 'NotFound'), message }])] };

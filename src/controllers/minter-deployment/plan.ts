@@ -118,11 +118,19 @@ function badness(check: MinterCheck): number {
 /** A key that was never imported is the normal state of a new installation: the message names the command to run. */
 function importHint(check: MinterCheck, minter: MinterDeployment): string {
   if (check.type !== 'KeyEnabled' || check.reason !== 'NotFound' || check.message.includes('import-pk')) return '';
-  const [, project, location, ring, key] =
+  const [project, location, ring, key] = (
     /^projects\/([^/]+)\/locations\/([^/]+)\/keyRings\/([^/]+)\/cryptoKeys\/([^/]+)\//.exec(
       minter.spec.kms.keyVersion,
-    ) ?? [];
+    ) ?? []
+  )
+    .slice(1)
+    .map(shellWord);
   return `; import it: minter tools import-pk --project-id ${project} --location ${location} --key-ring ${ring} --key ${key} --private-key @FILE`;
+}
+
+/** One word of a command: quoted if a shell would read anything else. */
+function shellWord(text: string): string {
+  return /^[\w.:-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function deploymentConditions({ deployment, imagePull, crash }: MinterFacts): ConditionInput[] {
