@@ -209,20 +209,6 @@ test.each<PlatformRow>([
     503,
     'platform_rate_limited',
   ],
-  [
-    'the same limit in the words of older platforms',
-    'create_token',
-    { status: 403, body: { message: 'You have triggered an abuse detection mechanism. Please wait a few minutes.' } },
-    503,
-    'platform_rate_limited',
-  ],
-  [
-    'exchange answers 403 for a repository with the name of a limit',
-    'create_token',
-    { status: 403, body: { message: 'Resource not accessible: acme/abuse, acme/secondary-rate-limit' } },
-    502,
-    'exchange_error',
-  ],
 ])('platform: %s', async (_sentence, route, fault, status, code) => {
   world.platform.faults.set(route, fault);
   const answer = await ask();

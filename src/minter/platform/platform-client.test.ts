@@ -143,6 +143,20 @@ describe('a limit of the platform', () => {
       60,
     ],
     [
+      'a minute, in the words of older servers',
+      403,
+      () => ({}),
+      { message: 'You have triggered an abuse detection mechanism.' },
+      60,
+    ],
+    [
+      'not at all, if a 403 names a repository with the name of a limit',
+      403,
+      () => ({}),
+      { message: 'not accessible: acme/abuse, acme/secondary-rate-limit' },
+      undefined,
+    ],
+    [
       'not at all, if a 403 has another reason',
       403,
       () => ({ 'x-ratelimit-remaining': '7', 'x-ratelimit-reset': resetIn(900) }),
