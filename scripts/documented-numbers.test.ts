@@ -135,11 +135,11 @@ const claims: Claim[] = [
   },
   {
     says: [guide('write-a-controller'), /back-off \((\d+) ms doubling/],
-    is: ['src/runtime/backoff.ts', /return Math\.min\((\d+) \* 2 \*\* Math\.min\([^)]*\) - 1, 30\), 300_000/],
+    is: ['src/runtime/backoff.ts', /return Math\.min\((\d+) \* 2 \*\* Math\.min\([^)]*\) - 1, 30\), longestBackoffMs/],
   },
   {
     says: [guide('write-a-controller'), /doubling to (\d+) minutes/],
-    is: ['src/runtime/backoff.ts', /30\), ([\d_]+)\)/],
+    is: ['src/runtime/backoff.ts', /longestBackoffMs = ([\d_]+)/],
     factor: minute,
   },
   {

@@ -32,7 +32,7 @@ import {
 import { oneObject, toKey, type ControllerEnvironment } from '../../runtime/index.ts';
 import { applySetOf, fieldManagerOf } from '../apply-set.ts';
 import { captureObjects, nodeTransform, type NodeObject } from '../capture/facts.ts';
-import { secretTls } from '../capture/secret-tls.ts';
+import { secretTls } from '../secret-tls.ts';
 import { installationOwner, ownedFromOutside } from '../installation-owner.ts';
 import { managedSecrets, managedSelector } from '../platform/certificates.ts';
 import type { ClientCa } from './client-ca.ts';

@@ -4,7 +4,7 @@ import { plainTimer } from '../../net/attended-timer.ts';
 import { TlsClient } from '../../net/tls-client.ts';
 import { names } from '../../render/index.ts';
 import { oneObject, type ControllerEnvironment } from '../../runtime/index.ts';
-import { secretTls } from './secret-tls.ts';
+import { secretTls } from '../secret-tls.ts';
 
 /**
  * The transport to the agents with the controller's own certificate, from its Secret; null until the Secret exists.

@@ -1,8 +1,8 @@
-import type { KubeObject } from '../../api/meta.ts';
-import { errorText } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
-import { checkTlsMaterial, HeldTls, type TlsMaterial, type TlsSource } from '../../net/tls-material.ts';
-import type { Informer } from '../../runtime/index.ts';
+import type { KubeObject } from '../api/meta.ts';
+import { errorText } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
+import { checkTlsMaterial, HeldTls, type TlsMaterial, type TlsSource } from '../net/tls-material.ts';
+import type { Informer } from '../runtime/index.ts';
 
 interface SecretObject extends KubeObject {
   data?: Record<string, string>;
