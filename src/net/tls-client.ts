@@ -10,6 +10,7 @@ import {
   type TLSSocket,
 } from 'node:tls';
 import { OperatorError } from '../base/errors.ts';
+import { unanswered } from '../base/wire/http-body.ts';
 import { plainTimer, type DeadlineTimer } from './attended-timer.ts';
 import { openMessages, type MessageHandlers, type MessageSocket, type SocketRequest } from './message-socket.ts';
 import { explain, tooLarge } from './tls-fault.ts';
@@ -111,6 +112,7 @@ export class TlsClient {
       const end: Ending = new Ending(options, this.#timer, () => fail(new Error('no connection was free')));
       const send = (again: boolean): void => {
         let answered = false;
+        let failed = false;
         const req = httpsRequest(
           {
             host: options.host,
@@ -130,7 +132,11 @@ export class TlsClient {
           },
         );
         end.of(req);
+        req.on('close', () => {
+          if (!answered && !failed) fail(unanswered());
+        });
         req.on('error', (cause) => {
+          failed = true;
           const dead = options.repeatable === true && req.reusedSocket && !answered && isReset(cause) && !end.isOver;
           if (again || !dead) return fail(cause);
           this.#forgetIdle(options);

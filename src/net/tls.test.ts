@@ -97,6 +97,17 @@ test('a call to a peer that never answers fails at its deadline', async () => {
   client.close();
 });
 
+test('a call fails whose peer switches to a protocol that was not asked for', async () => {
+  const switching = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
+  const port = await serve((req) => void req.socket.write(switching));
+  const client = new TlsClient(fixedTls(controller));
+  await expect(client.request(call(port))).rejects.toMatchObject({
+    code: 'ERR_AGENT_UNREACHABLE',
+    message: expect.stringContaining('connection closed without an answer') as unknown,
+  });
+  client.close();
+});
+
 test('an answer over the cap is cut off with an error', async () => {
   const port = await serve((_req, res) => res.end('x'.repeat(2_000)));
   const client = new TlsClient(fixedTls(controller));

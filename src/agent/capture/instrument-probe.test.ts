@@ -1,5 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
+import { createServer as createNetServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { instrumentFileHash } from '../supervisor/state.ts';
@@ -58,6 +59,27 @@ test('an instrument that does not answer, or not with 200, is not up', async () 
   expect(await probe(never)).toBeNull();
   await healthy(() => ({ status: 503 }));
   expect(await probe(never)).toBeNull();
+});
+
+test.each([
+  ['without end is up, and its connection is closed', 'HTTP/1.1 200 OK\r\n\r\nmore', { pid: 7 }],
+  [
+    'that switches protocols is not up',
+    'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n',
+    null,
+  ],
+])('an instrument with an answer %s', async (_what, bytes, expected) => {
+  told();
+  const closed = Promise.withResolvers<void>();
+  const raw = createNetServer((socket) => {
+    socket.on('error', () => {}).on('close', () => closed.resolve());
+    socket.once('data', () => socket.write(bytes));
+  });
+  server = raw;
+  await new Promise<void>((resolve) => raw.listen(join(dir, 'health'), resolve));
+  const found = await instrumentProbe(settings('v0.10.0'), clock)(never);
+  expect(found && { pid: found.pid }).toEqual(expected);
+  await closed.promise;
 });
 
 test('an answer during which the instrument restarted counts for neither run', async () => {

@@ -2,6 +2,7 @@ import { access } from 'node:fs/promises';
 import { request } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { within } from '../../base/time-limit.ts';
+import { answerTo } from '../../base/wire/http-body.ts';
 import { instrumentVersion, isSinceV010 } from '../../capture/index.ts';
 import { readSupervisorState, type SupervisorState } from '../supervisor/state.ts';
 
@@ -17,16 +18,17 @@ const deadlineMs = 1_000;
  */
 export function socketHealth(socket: string, clock: Clock): HealthCheck {
   const socketPath = socket.startsWith('@') ? `\0${socket.slice(1)}` : socket;
-  const ask = (signal: AbortSignal): Promise<boolean> =>
-    new Promise((resolve) => {
-      const req = request({ socketPath, path: '/healthz', signal, agent: false }, (res) => {
-        res.resume();
-        res.on('error', () => {});
-        resolve(res.statusCode === 200);
-      });
-      req.on('error', () => resolve(false));
-      req.end();
-    });
+  const ask = async (signal: AbortSignal): Promise<boolean> => {
+    const sent = request({ socketPath, path: '/healthz', signal, agent: false }).end();
+    try {
+      return (await answerTo(sent)).statusCode === 200;
+    } catch {
+      return false;
+    } finally {
+      // The answer is not read: its body may have no end.
+      sent.destroy();
+    }
+  };
   return (signal) => within(clock, deadlineMs, ask, signal);
 }
 

@@ -37,6 +37,11 @@ test.each([
   await expect(read(bytes)).rejects.toThrow('aborted');
 });
 
+test('a peer that switches to a protocol that was not asked for gives no answer', async () => {
+  const switching = 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n';
+  await expect(read(switching)).rejects.toThrow('connection closed without an answer');
+});
+
 test('an answer that is not HTTP fails with the error of the request', async () => {
   await expect(read('nonsense\r\n\r\n')).rejects.toThrow(/Parse Error/);
 });

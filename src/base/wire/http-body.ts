@@ -22,11 +22,20 @@ export async function readWhole(
 /**
  * The answer to a request that has been sent. A later error of the request, such as a malformed chunk that arrives with
  * the head, breaks off the answer's body. The error listener stays: without it such an error would end the process.
- * Errors: those of the request.
+ * Errors: those of the request; one without a code when the connection closes and the request reports no error.
  */
 export function answerTo(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('error', reject);
     request.once('response', resolve);
+    request.once('close', () => reject(unanswered()));
   });
+}
+
+/**
+ * The error of a request that has closed with neither an answer nor an error, as Node does when the peer switches to
+ * another protocol (101).
+ */
+export function unanswered(): Error {
+  return new Error('connection closed without an answer');
 }
