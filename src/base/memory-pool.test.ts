@@ -129,6 +129,37 @@ test('an answer that its client still reads is ended to make room, but only once
     });
 });
 
+test('what an account holds of its own is not counted twice when its next work waits', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const account = pool.open('a');
+  await account.run(never, ({ part }) => Promise.resolve(take(part(), 40)));
+  const other = work(pool, 'b', 40);
+  let runs = 0;
+  const second = account.run(never, ({ part }) => Promise.resolve(void (runs++, take(part(), 30))));
+  await settled();
+  expect([runs, pool.heldBytes]).toEqual([1, 80]);
+  other.end();
+  await second;
+  expect([runs, pool.heldBytes]).toEqual([2, 70]);
+});
+
+test('work that waits needs what it wanted itself, not twice what earlier work of its account needed', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const account = pool.open('a');
+  const other = work(pool, 'b', 50);
+  const first = account.run(never, ({ part }) => Promise.resolve(take(part(), 60)));
+  await settled();
+  other.end();
+  await first;
+  const [small, large] = [work(pool, 'b', 10), work(pool, 'b', 20)];
+  const second = account.run(never, ({ part }) => Promise.resolve(take(part(), 15)));
+  await settled();
+  large.end();
+  await second;
+  expect([pool.restarts, pool.heldBytes]).toEqual([2, 85]);
+  small.end();
+});
+
 test('a request that is aborted leaves the queue, and the request behind it runs', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const first = work(pool, 'a', 60);

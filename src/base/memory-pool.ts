@@ -26,6 +26,8 @@ export interface MemoryPoolOptions {
 
 interface Waiting {
   readonly account: MemoryAccount;
+  /** What the account is likely to hold in all once it is admitted. */
+  readonly needBytes: number;
   readonly admit: () => void;
 }
 
@@ -113,15 +115,15 @@ export class MemoryPool {
   }
 
   /**
-   * Waits until an account can have the memory that it needs, which is then reserved for it. Errors: the signal's
-   * reason.
+   * Waits until an account can hold `needBytes` in all, which are then reserved for it. Errors: the signal's reason.
    */
-  wait(account: MemoryAccount, signal: AbortSignal): Promise<void> {
+  wait(account: MemoryAccount, needBytes: number, signal: AbortSignal): Promise<void> {
     this.#restarts++;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);
       const waiting = {
         account,
+        needBytes,
         admit: () => {
           signal.removeEventListener('abort', onAbort);
           resolve();
@@ -149,10 +151,11 @@ export class MemoryPool {
         if (next === undefined || this.#heldOf(one.account.user) < this.#heldOf(next.account.user)) next = one;
       }
       if (next === undefined) return;
-      const charge = Math.max(0, next.account.needBytes - this.freeBytes);
-      if (this.#held + charge > this.limitBytes) return;
+      const { account, needBytes } = next;
+      const others = this.#held - account.charge;
+      if (others + Math.max(account.charge, needBytes - this.freeBytes) > this.limitBytes) return;
       this.#line.splice(this.#line.indexOf(next), 1);
-      next.account.reserve();
+      account.reserve(needBytes);
       next.admit();
     }
   }
@@ -225,13 +228,10 @@ export class MemoryAccount {
   readonly #runs = new Set<Run>();
   #held = 0;
   #reserved = 0;
-  #wanted = 0;
   #closed = false;
   /** For the pool: the bytes that count against its limit, and whether the account was ended to free memory. */
   charge = 0;
   isEnded = false;
-  /** For the pool: the memory that the next run is likely to need. */
-  needBytes = 0;
   /** Why the last run had to give way. */
   shortage: Shortage | null = null;
 
@@ -251,6 +251,8 @@ export class MemoryAccount {
    * Errors: those of the work; the signal's reason.
    */
   async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {
+    const { limitBytes, freeBytes } = this.#pool;
+    let needBytes = 0;
     for (;;) {
       const run: Run = { abort: new LinkedAbort(signal), parts: new Set(), shortage: null, wanted: 0 };
       this.#runs.add(run);
@@ -264,7 +266,6 @@ export class MemoryAccount {
       } catch (error) {
         for (const one of run.parts) one.close();
         this.shortage = run.shortage;
-        this.#wanted = run.wanted;
         if (run.shortage === null || !run.shortage.mayPass || signal.aborted) throw error;
       } finally {
         this.#runs.delete(run);
@@ -272,9 +273,8 @@ export class MemoryAccount {
         if (this.isEnded) this.#pool.settle(this);
         this.#unreserve();
       }
-      const { limitBytes, freeBytes } = this.#pool;
-      this.needBytes = Math.min(limitBytes + freeBytes, Math.max(this.#wanted, 2 * this.needBytes));
-      await this.#pool.wait(this, signal);
+      needBytes = Math.min(limitBytes + freeBytes, Math.max(run.wanted, 2 * needBytes));
+      await this.#pool.wait(this, needBytes, signal);
     }
   }
 
@@ -289,10 +289,10 @@ export class MemoryAccount {
     this.#pool.close(this);
   }
 
-  /** For the pool: reserves the memory for the next run. */
-  reserve(): void {
+  /** For the pool: reserves the memory for the next run, and for what the account holds already. */
+  reserve(bytes: number): void {
     if (this.#closed) return;
-    this.#reserved = this.needBytes;
+    this.#reserved = bytes;
     this.#pool.grow(this, Math.max(this.#reserved, this.#held));
   }
 
