@@ -329,6 +329,37 @@ describe('over HTTP/2', () => {
     expect(await refused('timeout')).toBe(2);
   });
 
+  test.each([
+    ['without a body', undefined],
+    ['whose body nobody has read', 'body'],
+  ])('a request %s that waits for its answer keeps its session at the limit of requests', async (_what, body) => {
+    await serveTls({ requests: 1 });
+    const asked = Promise.withResolvers<() => void>();
+    answers = (req, res) => void (req.url === '/a' ? asked.resolve(() => void res.end()) : res.end());
+    const session = await open();
+    const held = session.request({ ':path': '/a', ':method': body ? 'POST' : 'GET' });
+    const status = once(held, 'response').then(([head]) => (head as Record<string, unknown>)[':status']);
+    held.resume().end(body);
+    const answer = await asked.promise;
+    const other = await open();
+    expect(await fetchStatus(other, { ':path': '/b' })).toBe(503);
+    answer();
+    expect(await status).toBe(200);
+    session.destroy();
+  });
+
+  test('a request that is still arriving gives way at the limit of requests', async () => {
+    await serveTls({ requests: 1 });
+    const asked = Promise.withResolvers<void>();
+    answers = (req, res) => void (req.url === '/a' ? asked.resolve() : res.end());
+    const session = await open();
+    const end = ended(session);
+    session.request({ ':path': '/a', ':method': 'POST' }, { endStream: false }).on('error', () => {});
+    await asked.promise;
+    expect(await fetchStatus(await open(), { ':path': '/b' })).toBe(200);
+    await end;
+  });
+
   test('a connection without a TLS handshake is closed', async () => {
     await serveTls(quick);
     const { socket, text } = raw('');

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Http2ServerRequest } from 'node:http2';
 import type { Server as TlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
@@ -7,7 +8,7 @@ import { errorText } from '../../base/errors.ts';
 import { silentLogger, type Logger } from '../../base/logger.ts';
 import { sourceStack } from '../../base/source-stack.ts';
 import { originForm } from '../../base/request-target.ts';
-import { Http2Sessions } from './http2-sessions.ts';
+import { hasArrived, Http2Sessions } from './http2-sessions.ts';
 import { defaultLimits, type HttpLimits } from './limits.ts';
 import type { HttpServerMetrics } from './metrics.ts';
 import { peerAddress } from './peer-address.ts';
@@ -125,7 +126,7 @@ export class Door {
       busy: 0,
       inFlight: new Set(),
       closed: false,
-      arriving: () => ![...connection.inFlight].some((req) => req.complete),
+      arriving: () => ![...connection.inFlight].some(isWhole),
       close: () => {
         connection.closed = true;
         socket.destroy();
@@ -298,6 +299,10 @@ export class Door {
 }
 
 function ignore(): void {}
+
+function isWhole(req: IncomingMessage | Http2ServerRequest): boolean {
+  return 'stream' in req ? hasArrived(req.stream) : req.complete;
+}
 
 function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';

@@ -136,10 +136,15 @@ export class Http2Sessions {
     });
     if (stream.endAfterHeaders) return;
     const late = setTimeout(() => {
-      if (stream.destroyed || stream.state.remoteClose === 1) return;
+      if (stream.destroyed || hasArrived(stream)) return;
       refused('timeout');
       stream.close(constants.NGHTTP2_CANCEL);
     }, limits.requestMs).unref();
     stream.once('close', () => clearTimeout(late));
   }
+}
+
+/** Whether all of a request has arrived. Its `complete` turns true only once somebody has read the body. */
+export function hasArrived(stream: ServerHttp2Stream): boolean {
+  return stream.endAfterHeaders || stream.state.remoteClose === 1;
 }
