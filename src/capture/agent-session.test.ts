@@ -10,7 +10,11 @@ const status = (revision: number): object => ({
 });
 
 /** A session with a fake agent at the other end. The agent's messages wait while the session has paused its socket. */
-async function connected(): Promise<{ session: AgentSession; says: (message: object) => void; ends: string[] }> {
+async function connected(): Promise<{
+  session: AgentSession;
+  says: (message: object | string) => void;
+  ends: string[];
+}> {
   const waiting: Buffer[] = [];
   const ends: string[] = [];
   let isPaused = false;
@@ -35,8 +39,8 @@ async function connected(): Promise<{ session: AgentSession; says: (message: obj
   };
   const { signal } = new AbortController();
   const session = await AgentSession.open(open, { ...request, signal }, new FakeClock());
-  const says = (message: object): void => {
-    waiting.push(Buffer.from(JSON.stringify(message)));
+  const says = (message: object | string): void => {
+    waiting.push(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message)));
     deliver();
   };
   return { session: session!, says, ends };
@@ -69,4 +73,18 @@ test('statuses are returned in their order, each once, however many wait', async
   const revisions: number[] = [];
   for (let i = 0; i < 3; i++) revisions.push((await session.next(1_000)).revision);
   expect(revisions).toEqual([1, 2, 3]);
+});
+
+test.each([
+  ['8 MiB of open brackets', '['.repeat(8 * 1024 * 1024), 'it is nested deeper than 1000'],
+  ['8 MiB of empty objects', `[${'{},'.repeat(2_700_000)}{}]`, 'it has more than 1000000 values'],
+])('a message of %s ends the session before it takes memory', async (_what, message, reason) => {
+  const { session, says, ends } = await connected();
+  const next = session.next(1_000);
+  says(message);
+  await expect(next).rejects.toMatchObject({
+    code: 'ERR_CAPTURE_PUSH',
+    message: `10.0.0.1:1: a message of the agent is not valid: ${reason}`,
+  });
+  expect(ends).toEqual(['destroyed']);
 });

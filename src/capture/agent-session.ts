@@ -1,8 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import { errorText, OperatorError } from '../base/errors.ts';
+import { parseJson } from '../base/text/parse-json.ts';
 import type { MessageHandlers, MessageSocket, SocketRequest } from '../net/message-socket.ts';
 import type { Ack, AgentStatus } from './protocol.ts';
-import { parseAgentMessage, putMessage, sessionPath, sessionProtocol } from './session.ts';
+import { maxAgentValues, parseAgentMessage, putMessage, sessionPath, sessionProtocol } from './session.ts';
 
 /** How a session is opened; resolves with null for a peer that knows no sessions. */
 export type OpenSession = (request: SocketRequest, handlers: MessageHandlers) => Promise<MessageSocket | null>;
@@ -108,7 +109,7 @@ export class AgentSession {
   #received(body: Buffer): void {
     if (this.#ended) return;
     try {
-      const { status, put } = parseAgentMessage(JSON.parse(body.toString('utf8')));
+      const { status, put } = parseAgentMessage(parseJson(body, 'it', maxAgentValues));
       if (put) this.#answered(put);
       if (status) this.#heard(status);
     } catch (cause) {

@@ -1,6 +1,7 @@
 import type { AgentServerName } from '../api/agents/agent-certificate.ts';
 import type { Clock } from '../base/clock.ts';
 import { OperatorError } from '../base/errors.ts';
+import { parseJson } from '../base/text/parse-json.ts';
 import type { TlsRequest, TlsResponse } from '../net/tls-client.ts';
 import { AgentSession, type OpenSession } from './agent-session.ts';
 import { parseCaptureConfig, type CaptureConfig } from './capture-config.ts';
@@ -17,7 +18,7 @@ import {
   type AgentStatus,
   type ExportSecrets,
 } from './protocol.ts';
-import { heartbeatSeconds } from './session.ts';
+import { heartbeatSeconds, maxAgentValues } from './session.ts';
 
 /** How agents are called: `TlsClient` of `src/net`, or a stand-in in a test. */
 export interface AgentTransport {
@@ -161,7 +162,7 @@ function lengthOf(pieces: readonly Uint8Array[]): number {
 
 function parsed<T>(what: string, answer: TlsResponse, parse: (value: unknown) => T): T {
   try {
-    return parse(JSON.parse(answer.body.toString('utf8')));
+    return parse(parseJson(answer.body, 'it', maxAgentValues));
   } catch (cause) {
     throw new OperatorError('ERR_CAPTURE_PUSH', `${what}: the answer of the agent is not valid`, { cause });
   }

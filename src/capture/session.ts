@@ -21,6 +21,12 @@ export const heartbeatSeconds = 25;
 /** Largest message of a controller: a config and its frame. Units: bytes. */
 export const maxPutMessageBytes = maxCaptureBytes + 1_024;
 
+/**
+ * Most values of a message of an agent, as `JsonSize` counts them. A status of 20,000 monitors has 300,000. Those of a
+ * message take 150 MB of the controller's memory at most.
+ */
+export const maxAgentValues = 1_000_000;
+
 /** Longest reason of a refusal. Units: characters. */
 export const maxRefusalLength = 2_048;
 

@@ -114,7 +114,7 @@ const check = TypeCompiler.Compile(schema);
 
 /** Parses a line of a stream that another process wrote. Errors: ERR_INPUT_INVALID that names the field. */
 export function parseMessage(line: string): StreamMessage {
-  const value = parseJson(line, 'line: is not JSON');
+  const value = parseJson(line, 'line:');
   if (!check.Check(value)) {
     const first = check.Errors(value).First();
     throw new OperatorError(

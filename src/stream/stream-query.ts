@@ -210,7 +210,7 @@ export const maxRequestBytes = 2 * 1024 * 1024;
 
 /** A JSON body as a request. Errors: ERR_INPUT_INVALID that names the field. */
 export function requestOfBody(body: Buffer): StreamRequest {
-  return parseStreamRequest(parseJson(body.toString('utf8'), 'body is not JSON'));
+  return parseStreamRequest(parseJson(body, 'body'));
 }
 
 /**

@@ -28,7 +28,7 @@ export type SupervisorState = Static<typeof stateSchema>;
  */
 export async function readSupervisorState(dir: string): Promise<SupervisorState | null> {
   const bytes = await readIfPresent(join(dir, 'state.json'));
-  return bytes && parseState(parseJson(bytes.toString('utf8'), 'state of the instrument: not JSON'));
+  return bytes && parseState(parseJson(bytes, 'state of the instrument:'));
 }
 
 /** The hash that identifies a config file of the instrument in orders and states. */

@@ -70,6 +70,8 @@ test('a long list is parsed in pieces of about 64 KiB', () => {
 test.each([
   ['', /JSON/],
   ['{"data":[1,2]', /ends too early/],
+  [`{"data":[${'['.repeat(2_000)}`, /nested deeper than 1000/],
+  [`{"other":${'['.repeat(2_000)}`, /nested deeper than 1000/],
   ['{"data":[1,2]}}', /brackets/],
   ['{"data":[1,2}]', /brackets/],
   ['{"data":[[1,2}]}', /JSON/],

@@ -1,3 +1,5 @@
+import { maxJsonDepth } from './json-size.ts';
+
 /** Size of the elements that are parsed at once, which takes about a millisecond. Units: bytes. */
 const pieceBytes = 64 * 1024;
 /**
@@ -39,8 +41,8 @@ export interface CutJsonOptions {
 /**
  * Reads a JSON text as it arrives. Its long lists are cut into pieces, each parsed by itself: JSON.parse of a long text
  * would block the thread until all of it is parsed, and all of its values would be in memory together.
- * Errors: SyntaxError for a text that is no JSON, and when one element, or the rest of the text without the lists, has
- * more than 4 MiB.
+ * Errors: SyntaxError for a text that is no JSON, for a value within more than 1,000 others, and when one element, or
+ * the rest of the text without the lists, has more than 4 MiB.
  */
 export class CutJson {
   readonly #options: CutJsonOptions;
@@ -146,19 +148,23 @@ export class CutJson {
   /** Begins a list or an object; true when it is a list that is cut. */
   #begin(isList: boolean): boolean {
     if (this.#depth > 0) {
-      this.#depth++;
+      this.#enter();
       return false;
     }
     const around = this.#open.at(-1);
     const path = `${around === undefined ? '' : pathOfNext(around)}${isList ? '[]' : ''}`;
     const isCut = isList && this.#options.lists.includes(path);
     if (around !== undefined && !isCut && !this.#leadsOn(path)) {
-      this.#depth++;
+      this.#enter();
       return false;
     }
     const elements = isCut ? new Text() : undefined;
     this.#open.push({ isList, path, elements, key: '', awaitsKey: !isList, awaitsElement: false });
     return isCut;
+  }
+
+  #enter(): void {
+    if (++this.#depth > maxJsonDepth) throw new SyntaxError(`the text is nested deeper than ${maxJsonDepth}`);
   }
 
   #leadsOn(path: string): boolean {

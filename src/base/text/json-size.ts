@@ -1,6 +1,9 @@
 const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 
+/** Most open lists and objects around a value of a text from outside. Objects of the API server have a few dozen. */
+export const maxJsonDepth = 1_000;
+
 export interface JsonSize {
   /** How many lists and objects are open at most at one place. */
   readonly depth: number;

@@ -2,6 +2,7 @@ import { Octokit } from '@octokit/core';
 import type { Clock } from '../../base/clock.ts';
 import { sleep } from '../../base/clock.ts';
 import { isOperatorError } from '../../base/errors.ts';
+import { parseJson } from '../../base/text/parse-json.ts';
 import { within } from '../../base/time-limit.ts';
 import { Gate } from '../../base/turns/gate.ts';
 import { boundedFetch, type BoundedFetchOptions } from '../bounded-fetch.ts';
@@ -219,7 +220,7 @@ function textFetch(options: BoundedFetchOptions): typeof fetch {
 /** The object or list in a text; undefined if it is anything else. */
 function parsed(text: unknown): unknown {
   try {
-    const value: unknown = JSON.parse(String(text));
+    const value = parseJson(String(text), 'the answer');
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
     return undefined;

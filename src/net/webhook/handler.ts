@@ -90,7 +90,7 @@ async function answer(
   options: WebhookOptions,
   onDenial: (request: AdmissionRequest, message: string) => void,
 ): Promise<object> {
-  const body = parseJson(String(text), 'the review is not JSON');
+  const body = parseJson(text, 'the review');
   if (!validator) return conversionAnswer(readConversionReview(body), options.converters);
   const request = readAdmissionReview(body);
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;

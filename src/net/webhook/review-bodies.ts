@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { OperatorError } from '../../base/errors.ts';
 import { Share, type SharedLimit } from '../../base/collections/share.ts';
-import { jsonSize } from '../../base/text/json-size.ts';
+import { jsonSize, maxJsonDepth } from '../../base/text/json-size.ts';
 import { peerAddress } from '../http/index.ts';
 
 /** A caller is an address. */
@@ -17,9 +17,6 @@ export interface ReviewLimits {
   /** As `JsonSize.values`. */
   readonly maxValues: number;
 }
-
-/** The open lists and objects around a value. The API server's own objects have a few dozen. */
-const maxDepth = 1_000;
 
 /**
  * The bodies of the webhook's reviews that are being answered. Callers need no certificate, and the bodies take memory
@@ -66,7 +63,9 @@ export class ReviewBodies {
     use: (body: Buffer) => Promise<T>,
   ): Promise<T> {
     const { depth, values } = jsonSize(body);
-    if (depth > maxDepth) throw new OperatorError('ERR_TOO_LARGE', `the review is nested deeper than ${maxDepth}`);
+    if (depth > maxJsonDepth) {
+      throw new OperatorError('ERR_TOO_LARGE', `the review is nested deeper than ${maxJsonDepth}`);
+    }
     if (values > maxValues) throw new OperatorError('ERR_TOO_LARGE', `the review has more than ${maxValues} values`);
     this.#values.take(address, values);
     try {

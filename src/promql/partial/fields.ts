@@ -9,7 +9,7 @@ export class Fields {
   /** `what` is the beginning of each error message. */
   constructor(body: string, what: string) {
     this.#what = what;
-    const parsed = parseJson(body, `${what}: body: is not JSON`);
+    const parsed = parseJson(body, `${what}: body:`);
     if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
       throw this.invalid('body', 'is no object');
     this.#all = parsed as Record<string, unknown>;

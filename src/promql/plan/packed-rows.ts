@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/text/parse-json.ts';
 import { compareText } from '../../base/text/texts.ts';
 import type { Memory } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
@@ -142,7 +143,7 @@ export function axisOf(labels: Labels, label: string): readonly string[] | null 
 function readAxis(text: string): readonly string[] | null {
   if (text.length > longestText) return null;
   try {
-    const values: unknown = JSON.parse(text);
+    const values = parseJson(text, 'the axis');
     if (!Array.isArray(values) || values.length === 0 || values.length > longestAxis) return null;
     const isAxis = values.every((value, i) => typeof value === 'string' && value !== '' && !(value <= values[i - 1]));
     return isAxis ? (values as string[]) : null;

@@ -252,6 +252,13 @@ describe('an adapter', () => {
     ['sends too much', (_req, res) => void res.end(Buffer.alloc(17 * 1024 * 1024, 32)), 'invalid', 'too large', 1],
     ['does not send JSON', (_req, res) => void res.end('<html>'), 'invalid', 'its answer is not JSON', 1],
     [
+      'sends what takes a multiple of its size to parse',
+      (_req, res) => void res.end('['.repeat(1_000_000)),
+      'invalid',
+      'its answer is nested deeper than 1000',
+      1,
+    ],
+    [
       'answers with another kind',
       (_req, res) => sendJson(res, 200, { ...listOf(), kind: 'PodList' }),
       'invalid',

@@ -1,6 +1,9 @@
+import { parseJson } from '../../../base/text/parse-json.ts';
 import { customGroup, externalGroup, type ValuePath } from '../api/paths.ts';
 import { AdapterFailure } from './adapter-failure.ts';
 
+/** Most values of an answer, which may have some 10 for each object. They take up to 150 MB. */
+const maxValues = 1_000_000;
 /** A Kubernetes quantity, as text. */
 const quantityText = /^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+|[numkMGTPE]|[KMGTPE]i)?$/;
 
@@ -53,9 +56,9 @@ export function members(value: unknown, field: string): Members {
 /** Parses an answer as JSON. Errors: AdapterFailure `invalid`. */
 export function parsed(text: Buffer): unknown {
   try {
-    return JSON.parse(text.toString()) as unknown;
+    return parseJson(text, 'its answer', maxValues);
   } catch (cause) {
-    throw new AdapterFailure('invalid', 'its answer is not JSON', { cause });
+    throw new AdapterFailure('invalid', (cause as Error).message, { cause });
   }
 }
 
