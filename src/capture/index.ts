@@ -19,7 +19,7 @@ export { secretRefsOf } from './compile/exports.ts';
 export { compile, Compiler } from './compile/compile.ts';
 export { generationKey, generationOf, objectOfKey } from './compile/generations.ts';
 export { judgePolicies, policiesInForce } from './compile/check/acceptance.ts';
-export { lastMonitorSpec } from './compile/check/last-accepted.ts';
+export { lastMonitorSpec, lastPolicySpec } from './compile/check/last-accepted.ts';
 export { compareMonitors } from './compile/select/precedence.ts';
 export type * from './compile/types.ts';
 export { planRollout, type RolloutNode, type HoldReason } from './rollout.ts';

@@ -1,27 +1,46 @@
 import { RE2JS } from 're2js';
 import { errorText } from '../base/errors.ts';
-import { compileOnce } from '../base/text/compile-pattern.ts';
 import { refuseDearPattern } from '../base/text/pattern-cost.ts';
 
+/** The most patterns of each cost whose verdicts are kept: 32 of each of 64 policies. */
+const mostKnown = 2_048;
+/** The number of a pattern's groups, or why it is no expression; the longest unused first. */
+type Verdicts = Map<string, number | string>;
+const cheap: Verdicts = new Map();
+/** Reviews of any caller fill `cheap`, so these have their own map: a dear pattern takes up to 0.1 s to compile. */
+const dear: Verdicts = new Map();
+
 /**
- * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression or costs more than
- * `maxPatternCost`, `replacement: …` when it names a group that the pattern does not have or has a `$` without a number.
+ * Why a path rewrite cannot be used, or null: `pattern: …` when it is not an RE2 expression, `replacement: …` when it
+ * names a group that the pattern does not have or has a `$` without a number. Each pattern is compiled once, because
+ * policies are judged again with every change. The cost of a pattern is not judged here.
  */
 export function patternFault(pattern: string, replacement: string): string | null {
-  const dear = refuseDearPattern(pattern);
-  if (dear !== null) return `pattern: ${dear}`;
-  let groups: number;
-  try {
-    groups = compileOnce(pattern).groupCount();
-  } catch (error) {
-    return `pattern: ${JSON.stringify(pattern)} is no RE2 expression: ${errorText(error)}`;
-  }
+  const groups = groupsOf(pattern);
+  if (typeof groups === 'string') return `pattern: ${groups}`;
   for (const [, group] of replacement.matchAll(/\$(\d+|.?)/gs)) {
     if (!/^\d+$/.test(group!))
       return `replacement: ${JSON.stringify(replacement)} has a $ that no group number follows`;
     if (Number(group) > groups) return `replacement: $${group} names a group that the pattern does not have`;
   }
   return null;
+}
+
+function groupsOf(pattern: string): number | string {
+  const verdicts = refuseDearPattern(pattern) === null ? cheap : dear;
+  const groups = verdicts.get(pattern) ?? compiledGroups(pattern);
+  verdicts.delete(pattern);
+  verdicts.set(pattern, groups);
+  if (verdicts.size > mostKnown) verdicts.delete(verdicts.keys().next().value!);
+  return groups;
+}
+
+function compiledGroups(pattern: string): number | string {
+  try {
+    return RE2JS.compile(pattern).groupCount();
+  } catch (error) {
+    return `${JSON.stringify(pattern)} is no RE2 expression: ${errorText(error)}`;
+  }
 }
 
 /**

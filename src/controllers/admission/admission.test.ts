@@ -145,6 +145,29 @@ describe('the validators', () => {
     expect(judge(ask(other, monitor(costly)), signal)).toEqual({ allowed: true, warnings: [message] });
   });
 
+  describe('let a path rewrite that is dear to compile', () => {
+    const dear = (pattern: string) => ({ redaction: { paths: [{ pattern, replacement: '/u/*' }] } });
+    const refusal = { allowed: false, message: expect.stringMatching(/paths\[0\]\.pattern: .* too large/) as string };
+
+    test('pass where the stored policy was accepted with it', async () => {
+      const spec = dear('/u/[\\p{L}\\p{N}_-]{1,64}');
+      const stored = aPolicy('p', spec, { status: { lastAcceptedSpec: spec } });
+      const judge = policyValidator(() => ({ ...read(), policies: [stored] }), clock);
+      expect(await judge(ask(policy({ ...spec, paused: true }), policy(spec)), signal)).toEqual({ allowed: true });
+    });
+
+    test('not pass where only the review says so, and do not compile it', async () => {
+      const spec = dear('/v/[\\p{L}\\p{N}_-]{1,64}');
+      const claimed = aPolicy('p', spec, { status: { lastAcceptedSpec: spec } }) as unknown as KubeObject;
+      const compile = jest.spyOn(RE2JS, 'compile');
+      const answers = [await verdict(policy({ ...spec, paused: true }), policy(spec)), await verdict(claimed)];
+      const compiled = compile.mock.calls.length;
+      compile.mockRestore();
+      expect(answers).toEqual([refusal, refusal]);
+      expect(compiled).toBe(0);
+    });
+  });
+
   describe('asked by a caller that is not the API server, about a spec that no schema has checked', () => {
     test('refuse a pattern that is too long, and do not compile it', async () => {
       const compile = jest.spyOn(RE2JS, 'compile');

@@ -11,7 +11,13 @@ import {
 import { canonicalJson } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import { within } from '../../base/time-limit.ts';
-import { monitorFinding, orphanedMonitors, policyFinding, type CaptureObjects } from '../../capture/index.ts';
+import {
+  lastPolicySpec,
+  monitorFinding,
+  orphanedMonitors,
+  policyFinding,
+  type CaptureObjects,
+} from '../../capture/index.ts';
 import type { UserInfo } from '../../kube/reviews.ts';
 import { faultText, faultyMetrics } from '../traffic-status/metric-conditions.ts';
 import type { AdmissionRequest, AdmissionVerdict, Validator } from '../../net/webhook/admission.ts';
@@ -87,10 +93,13 @@ export function policyValidator(read: () => CaptureObjects, clock: Clock, maySee
     if (nameFault) return refused(nameFault);
     const reading = readPolicySpec(object.spec);
     if ('fault' in reading) return refused(reading.fault);
-    const candidate = { ...object, spec: reading.spec };
     const objects = read();
-    const finding = policyFinding(candidate.spec, objects.environment);
+    // Not the review's old object, nor its status: any caller may write these.
+    const status = objects.policies.find(({ metadata }) => metadata.name === object.metadata.name)?.status;
+    const finding = policyFinding(reading.spec, objects.environment, lastPolicySpec(status));
     if (finding) return { allowed: false, message: finding.message };
+    const { apiVersion, kind, metadata } = object;
+    const candidate = { apiVersion, kind, metadata, spec: reading.spec, ...(status ? { status } : {}) };
     const orphans = orphanedMonitors(objects, candidate);
     if (orphans.length === 0) return allowed;
     const visible = maySee
@@ -101,7 +110,7 @@ export function policyValidator(read: () => CaptureObjects, clock: Clock, maySee
     const others =
       rest === 0 ? [] : [listed.length === 0 ? 'kubectl svc diff names those you may see' : `${rest} more`];
     const message = `this policy would leave ${orphans.length} TrafficMonitor(s) without anything to capture: ${[...listed, ...others].join(', ')}`;
-    if (candidate.metadata.annotations?.[orphanAnnotation] === 'true') return { allowed: true, warnings: [message] };
+    if (metadata.annotations?.[orphanAnnotation] === 'true') return { allowed: true, warnings: [message] };
     return {
       allowed: false,
       reason: 'Forbidden',

@@ -59,10 +59,7 @@ async function diff(session: Session, flags: DiffFlags): Promise<number> {
   const documents = await read(session, flags);
   if (documents.others > 0) session.warn(`${documents.others} objects of other kinds are left out`);
   const { input, client } = await world(session);
-  refuse([
-    ...documents.faults,
-    ...documents.objects.flatMap((o) => (isOurs(o.object) ? objectFaults(o, input.environment) : [])),
-  ]);
+  refuse([...documents.faults, ...documents.objects.flatMap((o) => (isOurs(o.object) ? objectFaults(o, input) : []))]);
   const wanted = documents.objects.map(({ object }) => object);
   if (!wanted.some(isOurs))
     throw new PluginError('ERR_INPUT_INVALID', 'there is no TrafficMonitor and no ClusterTrafficPolicy in these files');

@@ -163,7 +163,7 @@ describe('files', () => {
   const environment = aWorld().environment;
   const faultsOf = (yaml: string): string[] => {
     const { objects, faults } = readDocuments([{ file: 'm.yaml', text: yaml }], 'shop');
-    return [...faults, ...objects.flatMap((o) => objectFaults(o, environment))].map(faultText);
+    return [...faults, ...objects.flatMap((o) => objectFaults(o, { policies: [], environment }))].map(faultText);
   };
   const of = (spec: string, kind = 'TrafficMonitor'): string =>
     `apiVersion: svc.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: m}\nspec: ${spec}\n`;
@@ -246,7 +246,12 @@ describe('files', () => {
         'shop',
       );
       expect(objects).not.toHaveLength(0);
-      const found = [...unread, ...objects.flatMap((o) => objectFaults(o, { ...environment, allowExtraConfig: true }))];
+      const found = [
+        ...unread,
+        ...objects.flatMap((o) =>
+          objectFaults(o, { policies: [], environment: { ...environment, allowExtraConfig: true } }),
+        ),
+      ];
       return found.map((fault) => faultText(fault).replace(/ document \d+, \w+ /, ' '));
     });
     expect(faults.map((fault) => fault.split(': ')[0])).toEqual([

@@ -1,7 +1,13 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { objectSchema, type JsonSchema } from '../../../api/schema/crd.ts';
 import { kinds, type ClusterTrafficPolicy, type TrafficMonitor } from '../../../api/v1alpha1/index.ts';
-import { monitorFinding, orphanedMonitors, policyFinding, type CompileInput } from '../../../capture/index.ts';
+import {
+  lastPolicySpec,
+  monitorFinding,
+  orphanedMonitors,
+  policyFinding,
+  type CompileInput,
+} from '../../../capture/index.ts';
 import { orphanAnnotation } from '../../../controllers/admission/validators.ts';
 import { refOf, type Fault, type SourceObject } from './documents.ts';
 import { schemaFaults, type SchemaFault } from '../../../api/schema/schema-faults.ts';
@@ -11,16 +17,20 @@ const members = ['apiVersion', 'kind', 'metadata', 'spec', 'status'];
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 const subdomain = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-/** The reasons why an object would be refused: names, schema, and the controller's checks. Pure. */
-export function objectFaults(source: SourceObject, environment: CompileInput['environment']): Fault[] {
+/** The reasons why the cluster would refuse an object: names, schema, and the controller's checks. Pure. */
+export function objectFaults(
+  source: SourceObject,
+  { policies, environment }: Pick<CompileInput, 'policies' | 'environment'>,
+): Fault[] {
   const { file, document, object } = source;
+  const stored = policies.find(({ metadata }) => metadata.name === object.metadata.name);
   const at = { file, document, object: refOf(object) };
   const faults = [...nameFaults(object), ...memberFaults(object)];
   if (faults.length > 0) return faults.map((fault) => ({ ...at, ...fault }));
   const finding =
     object.kind === 'TrafficMonitor'
       ? monitorFinding((object as unknown as TrafficMonitor).spec)
-      : policyFinding((object as unknown as ClusterTrafficPolicy).spec, environment);
+      : policyFinding((object as unknown as ClusterTrafficPolicy).spec, environment, lastPolicySpec(stored?.status));
   // The finding's sentence begins with its field.
   return finding ? [{ ...at, field: '', reason: finding.message }] : [];
 }

@@ -35,12 +35,12 @@ export function judgePolicies(
   policies: readonly ClusterTrafficPolicy[],
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
 ): Judged<ClusterTrafficPolicy>[] {
-  const findingOf = (spec: ClusterTrafficPolicySpec): Finding | null =>
-    findingBy(() => policyFinding(spec, environment));
   const judged = policies.map((object): Judged<ClusterTrafficPolicy> => {
+    const last = lastPolicySpec(object.status);
+    const findingOf = (spec: ClusterTrafficPolicySpec): Finding | null =>
+      findingBy(() => policyFinding(spec, environment, last));
     const finding = findingOf(object.spec);
     if (!finding) return { object, accepted: acceptedPolicy(object.spec), inForce: object.spec };
-    const last = lastPolicySpec(object.status);
     return {
       object,
       accepted: { ok: false, reason: finding.reason, message: finding.message },

@@ -21,10 +21,15 @@ import {
 } from './text-checks.ts';
 import type { CompileEnvironment, PolicyFinding } from '../types.ts';
 
-/** Why a policy cannot be compiled in this environment, or null. The order decides which fault is reported. */
+/**
+ * Why a policy cannot be compiled in this environment, or null. The order decides which fault is reported. `accepted` is
+ * the policy's last accepted spec: what it has is not refused for its cost, because a version without that check may
+ * have accepted it.
+ */
 export function policyFinding(
   spec: ClusterTrafficPolicySpec,
   environment: Pick<CompileEnvironment, 'instrumentVersion' | 'allowExtraConfig'>,
+  accepted: ClusterTrafficPolicySpec | undefined,
 ): PolicyFinding | null {
   const message =
     exclusions(spec) ??
@@ -36,7 +41,7 @@ export function policyFinding(
     network(spec) ??
     histogram(spec) ??
     nodeWide(spec) ??
-    pathRewriteFault(spec) ??
+    pathRewriteFault(spec, accepted) ??
     exportFault(spec.export);
   return extraConfigFinding(spec, environment) ?? (message === null ? null : { reason: 'Invalid', message });
 }

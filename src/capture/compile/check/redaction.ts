@@ -1,4 +1,5 @@
 import { builtinQueryParams, type ClusterTrafficPolicySpec } from '../../../api/v1alpha1/index.ts';
+import { refuseDearPattern } from '../../../base/text/pattern-cost.ts';
 import type { CaptureRedaction } from '../../capture-config.ts';
 import type { InstrumentSettings } from '../../instrument-yaml/settings.ts';
 import { patternFault } from '../../redaction-pattern.ts';
@@ -77,11 +78,21 @@ export function headerNames(names: readonly string[]): string[] {
   return sortedSet(names.map((name) => name.toLowerCase()));
 }
 
-/** The first path rewrite that cannot be used, as a sentence that begins with its field; or null. */
-export function pathRewriteFault(spec: ClusterTrafficPolicySpec): string | null {
+/**
+ * The first path rewrite that cannot be used, as a sentence that begins with its field; or null. A pattern that is dear
+ * to compile can be used only if `accepted` has it.
+ */
+export function pathRewriteFault(
+  spec: ClusterTrafficPolicySpec,
+  accepted: ClusterTrafficPolicySpec | undefined,
+): string | null {
+  const known = new Set(accepted?.redaction?.paths?.map(({ pattern }) => pattern));
   for (const [i, { pattern, replacement }] of (spec.redaction?.paths ?? []).entries()) {
+    const at = `spec.redaction.paths[${i}]`;
+    const cost = known.has(pattern) ? null : refuseDearPattern(pattern);
+    if (cost !== null) return `${at}.pattern: ${cost}`;
     const fault = patternFault(pattern, replacement);
-    if (fault) return `spec.redaction.paths[${i}].${fault}`;
+    if (fault) return `${at}.${fault}`;
   }
   return null;
 }

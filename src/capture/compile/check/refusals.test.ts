@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { RE2JS } from 're2js';
 import type { ClusterTrafficPolicySpec, TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { aMonitor, aNamespace, aPolicy, aWorld } from '../../../testing/capture/world.ts';
 import { compile } from '../compile.ts';
@@ -249,6 +251,48 @@ describe('a policy is refused', () => {
     const spec: ClusterTrafficPolicySpec = { redaction: { queryParams: { add: ['token'] } } };
     expect(judgePolicy(spec, 'v0.9.0').accepted.ok).toBe(true);
     expect(judgePolicy(spec, 'v0.10.0').accepted.ok).toBe(true);
+  });
+
+  describe('for a path rewrite that is dear to compile', () => {
+    const dear = '/u/[\\p{L}\\p{N}_-]{1,64}';
+    const redacting = (...patterns: string[]): ClusterTrafficPolicySpec => ({
+      exclusions: [{ namespaces: ['pay'] }],
+      redaction: { paths: patterns.map((pattern) => ({ pattern, replacement: '/u/*' })) },
+    });
+    const outcomeOf = (spec: ClusterTrafficPolicySpec, lastAcceptedSpec: ClusterTrafficPolicySpec) => {
+      const stored = aPolicy('p', spec, { status: { lastAcceptedSpec } });
+      return compile(aWorld({ policies: [stored] })).policies.get('p')!;
+    };
+
+    test('when it is new, and it is not compiled', () => {
+      const compileText = jest.spyOn(RE2JS, 'compile');
+      const pattern = '(?:.{1,1000})'.repeat(19);
+      const outcome = outcomeOf(redacting(pattern), redacting('/u/[0-9]+'));
+      const compiled = compileText.mock.calls.filter(([text]) => text === pattern).length;
+      compileText.mockRestore();
+      expect(compiled).toBe(0);
+      expect(outcome.inForce).toEqual(redacting('/u/[0-9]+'));
+      expect(outcome.accepted).toEqual({
+        ok: false,
+        reason: 'Invalid',
+        message:
+          'spec.redaction.paths[0].pattern: regular expression is too large: 247 characters cost 399038, at most 20000',
+      });
+    });
+
+    test('but not when an earlier version has accepted it', () => {
+      const spec = { ...redacting('/a', dear), paused: true };
+      expect(outcomeOf(redacting(dear), redacting(dear))).toMatchObject({
+        accepted: { ok: true },
+        inForce: redacting(dear),
+      });
+      expect(outcomeOf(spec, redacting(dear))).toMatchObject({ accepted: { ok: true }, inForce: spec });
+    });
+
+    test('but a last accepted spec with one stays in force', () => {
+      const outcome = outcomeOf({ exclusions: [{}] }, redacting(dear));
+      expect(outcome).toMatchObject({ accepted: { ok: false }, inForce: redacting(dear) });
+    });
   });
 
   test('and the exclusions of its last accepted spec stay in force', () => {
