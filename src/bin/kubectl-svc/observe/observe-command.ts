@@ -19,7 +19,7 @@ import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
 import { filterFlags, FilterLine } from './filter-flags.ts';
 import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
-import { observeRequest, type SpanFlags } from './observe-request.ts';
+import { allSince, laterRequest, observeRequest, type SpanFlags } from './observe-request.ts';
 
 /** The text for a message that is not an item, and whether it is a warning; undefined for an item. Pure. */
 function noteOf({
@@ -127,37 +127,40 @@ function shower(session: Session, { output, headers }: Flags): Show {
 /**
  * Follows until Ctrl-C. A broken connection is opened again, and the stream continues at the newest item that was shown;
  * past items come in order of time, so those that are missing are later. Before the first item it continues where it
- * began, or asks for the same past again. Times are the cluster's, because the clock here may differ from it. A refusal
- * is retried only if it is temporary.
+ * began, or asks for the same past again while that is not complete. Times are the cluster's, because the clock here may
+ * differ from it. A refusal is retried only if it is temporary.
  * Errors: those of the first connection, and refusals.
  */
 async function follow(session: Session, request: StreamRequest, show: Show): Promise<void> {
   const { clock, signal } = session;
   const seen = new SeenItems();
+  // Nodes are connected once the past is read.
+  let isPastComplete = request.number === 0;
   const showNew: Show = (message, line) => {
+    isPastComplete ||= message.node_status?.state === 'NODE_CONNECTED';
     if (!(message.span || message.flow) || seen.add(message)) show(message, line);
   };
-  let openedMs: number | undefined;
+  let opened: { readonly mono: number; readonly wall: number } | undefined;
   let delay = firstDelayMs;
   const onOpen = (): void => {
-    openedMs ??= clock.monotonic();
+    opened ??= { mono: clock.monotonic(), wall: clock.now() };
     delay = firstDelayMs;
   };
-  const { number, ...rest } = request;
-  const resuming = (sinceMs: number): StreamRequest => {
-    const elapsed = `${Math.ceil(clock.monotonic() - sinceMs + resumeOverlapMs)}ms`;
-    const since = seen.since(clock.now()) ?? (number === 0 ? elapsed : undefined);
-    return since === undefined ? request : { ...rest, since, all: true };
+  const resuming = ({ mono, wall }: NonNullable<typeof opened>): StreamRequest => {
+    // The monotonic clock may stand still while the machine is suspended, and the wall clock may be set back.
+    const elapsedMs = Math.ceil(Math.max(clock.monotonic() - mono, clock.now() - wall));
+    const since = seen.since(clock.now()) ?? (isPastComplete ? `${elapsedMs + resumeOverlapMs}ms` : undefined);
+    return since === undefined ? laterRequest(request, elapsedMs) : allSince(request, since);
   };
   while (!signal.aborted) {
     try {
-      const server = await (openedMs === undefined ? session.connect() : session.reconnect());
-      const asked = openedMs === undefined ? request : resuming(openedMs);
+      const server = await (opened === undefined ? session.connect() : session.reconnect());
+      const asked = opened === undefined ? request : resuming(opened);
       await read(session, server, asked, showNew, onOpen);
       if (!signal.aborted) session.warn('the query server ended the stream; trying again');
     } catch (error) {
       if (signal.aborted) break;
-      if (openedMs === undefined || isFinal(error)) throw error;
+      if (opened === undefined || isFinal(error)) throw error;
       session.warn(`${errorText(error)}; trying again`);
     }
     await sleep(clock, delay, signal).catch(() => {});

@@ -1,3 +1,4 @@
+import { parseDuration } from '../../../base/duration.ts';
 import { isOperatorError } from '../../../base/errors.ts';
 import { type FilterValues, streamQuery, type StreamRequest } from '../../../stream/index.ts';
 import { UsageError } from '../errors.ts';
@@ -12,6 +13,8 @@ export interface SpanFlags {
   first?: string;
   type?: ('span' | 'flow')[];
 }
+
+const duration = /^([0-9]+(ms|s|m|h))+$/;
 
 /** Default number of past items. */
 const defaultNumber = 20;
@@ -40,6 +43,18 @@ export function observeRequest(
   return request;
 }
 
+/** The request for all items since then, instead of a number of past items. */
+export function allSince({ number: _, ...rest }: StreamRequest, since: string): StreamRequest {
+  return { ...rest, since, all: true };
+}
+
+/** The request that asks for the same past some time later: a duration before now becomes longer. */
+export function laterRequest(request: StreamRequest, elapsedMs: number): StreamRequest {
+  const { since } = request;
+  if (since === undefined || !duration.test(since)) return request;
+  return { ...request, since: `${parseDuration(since, 'since') + elapsedMs}ms` };
+}
+
 function lastOf(last: string | undefined, follow: boolean, bounded: boolean): StreamRequest {
   if (last === 'all') return { all: true };
   if (last !== undefined) return { number: whole(last, '--last') };
@@ -60,7 +75,7 @@ function whole(text: string, flag: string): number {
  * the cluster may differ from that of this machine.
  */
 function moment(text: string, flag: string, now: number): string {
-  return /^([0-9]+(ms|s|m|h))+$/.test(text) ? text : timeText(timeFlag(text, flag, now));
+  return duration.test(text) ? text : timeText(timeFlag(text, flag, now));
 }
 
 /** Errors: UsageError that names the flag, for a request that the server would refuse. */

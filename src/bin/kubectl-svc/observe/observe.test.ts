@@ -386,7 +386,7 @@ test('a follower whose connection breaks resumes, shows nothing twice, and ends 
 async function resumed(
   args: string[],
   items: StreamMessage[],
-  { aheadMs = 0, openMs = 0 } = {},
+  { aheadMs = 0, openMs = 0, suspendedMs = 0 } = {},
 ): Promise<StreamRequest> {
   const clock = new FakeClock(Date.parse(time) + aheadMs);
   const stop = new AbortController();
@@ -403,6 +403,7 @@ async function resumed(
   const done = observe(['-f', '-A', ...args], { stream, asked, clock, signal: stop.signal } as never);
   await until('the answer', () => end !== undefined);
   await clock.advance(openMs);
+  clock.jumpWall(suspendedMs);
   end!();
   await until('the end', () => clock.pending > 0);
   await clock.advance(500);
@@ -423,12 +424,32 @@ test('a follower that has shown nothing resumes where it began, whatever its clo
   expect(await resumed([], [], { aheadMs: 300_000, openMs: 70_000 })).toEqual(from);
 });
 
+test('the time in which the machine was suspended counts, though its monotonic clock stood still', async () => {
+  const from = { follow: true, all: true, since: '10880500ms' };
+  expect(await resumed([], [], { openMs: 70_000, suspendedMs: 3 * 3_600_000 })).toEqual(from);
+});
+
 test.each([
-  [['--since', '1h'], { follow: true, all: true, since: '1h' }],
+  [['--since', '1h'], { follow: true, all: true, since: '3670500ms' }],
+  [['--since', '2026-11-22T05:00:00Z'], { follow: true, all: true, since: '2026-11-22T05:00:00Z' }],
   [['--last', '5'], { follow: true, number: 5 }],
-])('a follower with %j that has shown nothing asks for the same past again', async (args, request) => {
+  [['--last', '5', '--since', '1h'], { follow: true, number: 5, since: '3670500ms' }],
+])('a follower with %j whose past is not complete asks for the same past again', async (args, request) => {
   expect(await resumed(args, [], { openMs: 70_000 })).toEqual(request);
 });
+
+test.each([{ args: ['--since', '1h'] }, { args: ['--last', '5'] }, { args: ['--last', '5', '--since', '1h'] }])(
+  'a follower with $args whose past had no item asks for all that came since it began',
+  async ({ args }) => {
+    const connected: StreamMessage = {
+      node: 'node-1',
+      time,
+      node_status: { state: 'NODE_CONNECTED', nodes: ['node-1'] },
+    };
+    const from = { follow: true, all: true, since: '80500ms' };
+    expect(await resumed(args, [connected], { openMs: 70_000 })).toEqual(from);
+  },
+);
 
 test('a follower whose connection breaks within the past that it asked for goes on there', async () => {
   const old = span({ start: '2026-11-22T04:50:00.000000000Z' });
