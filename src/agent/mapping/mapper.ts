@@ -396,8 +396,9 @@ export class SeriesMapper {
       const same = isFlow(stream.otlpName)
         ? this.#identity.flow(stream.point) === stream.flow
         : this.#identity.point(stream.resource, stream.point) === stream.sender;
-      // A sender that is unknown so far may be proven only now.
-      if (same && !stream.unknown) continue;
+      // A sender that is unknown so far may be proven only now. The rules of TCP statistics depend on all pods of the
+      // workload at an end.
+      if (same && !stream.unknown && metricFamily(stream.otlpName) !== 'TCPStats') continue;
       if (stream.scope) this.#forgetLimit(stream);
       this.#rebind(stream, left);
       moved++;

@@ -362,6 +362,26 @@ describe('data with two ends', () => {
     expect(run.samples.map((text) => text.split(' ').slice(1).join(' '))).toEqual(['1 1', '3 3']);
   });
 
+  test('TCP statistics come back when a pod appears that the config named before', () => {
+    const owner = ['StatefulSet', 'web'] as const;
+    const pod = (name: string) => podIdentity(aPod(`shop/${name}`, { containers: [], owner }));
+    const rolled = aConfig([{ ...asking, pods: ['web-new'] }], { fallback: without });
+    const run = new Run(aConfig([{ ...asking, pods: ['web-old'] }], { fallback: without }));
+    const send = (at: number): void => {
+      const point = { ...toWeb, ...end('dst', 'shop', 'web') };
+      run.send({ name: 'obi.stat.tcp.rtt', point, value: at }, at);
+    };
+    run.identity.pods.upsert(pod('web-old'));
+    send(1);
+    run.mapper.setPolicy(policyOf('n', rolled), { wall: t0 + 2_000, mono: 2_000 }, run.sink);
+    send(3);
+    run.identity.pods.upsert(pod('web-new'));
+    run.mapper.refreshIdentity({ wall: t0 + 4_000, mono: 4_000 }, run.sink);
+    send(5);
+    const samples = run.samples.map((text) => (text.startsWith('stale') ? 'stale' : text.split(' ').at(-1)));
+    expect(samples).toEqual(['1', 'stale', '5']);
+  });
+
   test('both ends of a connection keep what either wants: labels that both drop, and the shorter interval', () => {
     const rule = (name: string, dropLabels: string[], intervalMs: number): Rule => ({
       ...{ namespace: name, pods: [name === 'shop' ? 'web-1' : 'db-0'], families: ['TCPStats'] },
