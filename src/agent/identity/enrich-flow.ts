@@ -90,17 +90,22 @@ function endOf(attributes: readonly Attribute[], side: FlowSide, pods: PodIndex,
   }
   const said = (key: string): string => keys.get(prefix + key) ?? '';
   const [namespace, name, owner] = [said('namespace'), said('name'), said('owner.name')];
-  const isNode = [said('type'), said('owner.type')].includes('Node') && namespace === '';
+  const kinds = [said('type'), said('owner.type')];
+  const isNode = kinds.includes('Node') && namespace === '';
+  const isService = kinds.includes('Service');
   const address = lastText(attributes, `${side}.address`);
-  const pod = pods.synced ? podOf(pods, { address, namespace, name, type: said('type') }) : undefined;
+  const pod = pods.synced
+    ? podOf(pods, { address, namespace, name: isService ? '' : name, type: said('type') })
+    : undefined;
   // An end on this node always carries the node's name, so that a flow that both nodes have seen can be recognised.
   if (pod) {
     const contradicts = namespace !== '' && namespace !== pod.namespace;
     const names = named(keys, prefix, pod).set(`${prefix}node.name`, pods.node);
     return { namespace: pod.namespace, isNode: false, contradicts, keys: names };
   }
-  // An instrument that runs an earlier file names no node.
-  const mayBeHere = address === '' && ['', pods.node].includes(said('node.name'));
+  // An instrument that runs an earlier file names no node. None names the node of a Service, which may have the name of
+  // a workload.
+  const mayBeHere = !isService && address === '' && ['', pods.node].includes(said('node.name'));
   const here = pods.synced && mayBeHere && namespace !== '' && pods.hasOwner(namespace, owner);
   if (here) keys.set(`${prefix}node.name`, pods.node);
   else if (!keepsFarNode) keys.delete(`${prefix}node.name`);

@@ -257,6 +257,26 @@ describe('the ends of a flow', () => {
       expect(nodesOf('', '')).toEqual(['n', 'n', 'shop']);
     });
 
+    test.each([
+      ['web', { 'k8s.dst.owner.type': 'Service' }],
+      ['web', { 'k8s.dst.type': 'Service', 'k8s.dst.owner.type': '' }],
+      ['web-1', { 'k8s.dst.name': 'web-1', 'k8s.dst.owner.type': 'Service' }],
+    ])(
+      'a Service %s is no end on this node, though the workload or pod of that name has a pod here: %j',
+      (name, kind) => {
+        const given = attributes({ ...named('src', 'cart', 'n'), ...named('dst', name, ''), ...kind });
+        const { attributes: got, local } = enrichFlow(given, here);
+        expect(plain(got)).toMatchObject({ 'k8s.src.node.name': 'n', 'k8s.dst.owner.name': name });
+        expect(plain(got)).not.toHaveProperty('k8s.dst.node.name');
+        expect(local).toEqual(['shop']);
+        const alone = enrichFlow(
+          attributes({ ...named('src', 'web', 'far'), ...named('dst', name, ''), ...kind }),
+          here,
+        );
+        expect(alone.local).toEqual([]);
+      },
+    );
+
     test('the node of an end elsewhere is kept on the sides that are asked for', () => {
       expect(nodesOf('n', 'far', new Set(['dst']))).toEqual(['n', 'far', 'shop']);
       expect(nodesOf('far', 'n', new Set(['dst']))).toEqual([undefined, 'n', 'shop']);

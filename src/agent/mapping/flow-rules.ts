@@ -42,8 +42,9 @@ function statRules(rules: readonly PodRules[]): StreamRules {
  */
 function endRules({ valueOf, charged }: StreamSubject, { fallback, limits, pods }: FlowContext): PodRules[] {
   const ends = ['src', 'dst'].flatMap((side) => {
-    const [namespace, name, owner] = ['namespace', 'name', 'owner.name'].map((key) => valueOf(`k8s.${side}.${key}`));
-    return [...pods.ofOwner(namespace!, name! || owner!)];
+    const said = (key: string): string => valueOf(`k8s.${side}.${key}`);
+    if (said('node.name') !== pods.node) return [];
+    return [...pods.ofOwner(said('namespace'), said('name') || said('owner.name'))];
   });
   const ruled = (own: readonly { readonly rule: PodRules }[], namespace: string): readonly PodRules[] =>
     own.length > 0 ? own.map(({ rule }) => rule) : fallbackRules(fallback, namespace);

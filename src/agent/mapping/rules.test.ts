@@ -349,6 +349,13 @@ describe('data with two ends', () => {
     expect(run.samples[0]).toContain('k8s_dst_owner_name=web,');
   });
 
+  test('TCP statistics of the connections to a Service are not those of a workload of the same name', () => {
+    const run = new Run(aConfig([asking], { fallback: without }));
+    const point = { ...end('src', 'pay', 'db-0'), ...end('dst', 'shop', 'web-1'), 'k8s.dst.owner.type': 'Service' };
+    run.send({ name: 'obi.stat.tcp.rtt', point }, 1);
+    expect(run.samples).toEqual([]);
+  });
+
   test('TCP statistics outlive the pods of their ends by the monitors of the namespace', () => {
     const run = new Run(aConfig([asking]));
     const send = (at: number): void => run.send({ name: 'obi.stat.tcp.rtt', point: toWeb, value: at }, at);
