@@ -121,6 +121,17 @@ describe('the validators', () => {
     expect(await verdict(going, policy({}))).toEqual({ allowed: true });
   });
 
+  test('a change is not refused for a stored value that a pattern, an enum or a range has ceased to admit', async () => {
+    const stored = {
+      capture: { mode: 'Former' },
+      limits: { maxSeriesPerNode: 1e9, maxLabelValueLength: 1 },
+      retention: { metrics: { size: '512Ki' } },
+    };
+    expect(await verdict(policy({ ...stored, paused: true }), policy(stored))).toEqual({ allowed: true });
+    const old = { selector: {}, mode: 'Former', limits: { maxSeries: 1e12 }, sampling: { ratio: '7' } };
+    expect(monitorValidator()(ask(monitor({ ...old, priority: 3 }), monitor(old)), signal)).toEqual({ allowed: true });
+  });
+
   test('a selector that the schema cannot check is refused, and the message names the value', () => {
     const judge = monitorValidator();
     expect(judge(ask(monitor({ selector: { matchLabels: { app: 'a{b' } } })), signal)).toEqual({

@@ -43,7 +43,7 @@ export const orphanAnnotation = 'svc.dev/allow-orphans';
 
 /**
  * The API server asks about an object only after it has applied the schema. Any other caller may ask about an object
- * that would take all memory or all time, so the schema is applied here, too, before anything else.
+ * that would take all memory or all time, so types and sizes are checked here, too, before anything else.
  */
 const readMonitorSpec = specReader<TrafficMonitorSpec>(trafficMonitorKind.spec);
 const readPolicySpec = specReader<ClusterTrafficPolicySpec>(clusterTrafficPolicyKind.spec);

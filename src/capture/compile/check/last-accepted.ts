@@ -8,9 +8,9 @@ import { specReader } from '../../../api/schema/spec-reader.ts';
 
 type Read<T> = (status: { readonly lastAcceptedSpec?: T } | undefined) => T | undefined;
 
-/** The last accepted spec of a monitor; undefined if there is none, or none that the schema admits. */
+/** The last accepted spec of a monitor; undefined if there is none, or none with the types and sizes of the schema. */
 export const lastMonitorSpec: Read<TrafficMonitorSpec> = reader(specReader(trafficMonitorKind.spec));
-/** The last accepted spec of a policy; undefined if there is none, or none that the schema admits. */
+/** The last accepted spec of a policy; undefined if there is none, or none with the types and sizes of the schema. */
 export const lastPolicySpec: Read<ClusterTrafficPolicySpec> = reader(specReader(clusterTrafficPolicyKind.spec));
 
 /**

@@ -302,6 +302,15 @@ describe('a policy is refused', () => {
     expect(yaml).toContain('- k8s_namespace: pay');
   });
 
+  test('and its last accepted spec stays in force, though a pattern or a range has become stricter since', () => {
+    const old: ClusterTrafficPolicySpec = {
+      retention: { metrics: { size: '512Ki' } },
+      limits: { maxSeriesPerNode: 1e9 },
+    };
+    const bad = aPolicy('p', { exclusions: [{}] }, { status: { lastAcceptedSpec: old } });
+    expect(compile(aWorld({ policies: [bad] })).policies.get('p')!.inForce).toEqual(old);
+  });
+
   test.each([
     { exclusions: [null] },
     { exclusions: [{ ports: [null] }] },
