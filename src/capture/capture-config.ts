@@ -34,8 +34,9 @@ const podRules = {
   /** Keep one sample per this many ms; present only when it is longer than the node's export interval. */
   intervalMs: Type.Optional(count),
   /**
-   * Present when the instrument samples everything and the agent decides per finished trace. With a ratio alone, it
-   * holds for processes that the instrument samples by a monitor of other ports.
+   * Present when the instrument samples everything and the agent decides per finished trace. If it has only a ratio,
+   * the agent applies it to processes that the instrument samples by another monitor's ratio. Agents of 0.1.0 apply it
+   * to every process.
    */
   tail: Type.Optional(
     Type.Object(

@@ -14,7 +14,7 @@ export interface CaState {
   signer: KeyPairPem;
   /** Will sign: trusted since `since`, so that every process knows it before it signs. */
   next?: { pair: KeyPairPem; since: number };
-  /** Have signed, mostly one, newest first: trusted until all their leaf certificates are replaced. */
+  /** Certificates of CAs that no longer sign, usually one, newest first: trusted until all their leaves are replaced. */
   previous?: { cert: string; since: number };
 }
 
@@ -53,8 +53,9 @@ function bundleOf(...certs: (string | undefined)[]): string {
 /**
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
- * One that begins later than now is replaced without steps, too, because a clock that ran ahead may have made it. But
- * this clock may as well lag, so the old one stays trusted. A step that is dated later counts from now. A next one whose key is not its own is made again.
+ * A CA that is not valid yet is replaced at once: either the clock that made it ran ahead, or the clock of this leader
+ * lags. In the second case its certificates are in use, so it stays trusted. A step that is dated later counts from now.
+ * A next CA whose key does not belong to its certificate is made again.
  */
 export async function planCa(
   stored: CaState | undefined,

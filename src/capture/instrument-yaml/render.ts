@@ -171,8 +171,9 @@ const nodesOfEnds = 'k8s.*.node.name';
 
 /**
  * The attributes of a flow: the identity of both ends, and their nodes, by which the agent knows the ends that are its
- * own. Names of single pods are left out unless requested, because they multiply the series. Only the server's port is requested, whichever end it is: the client's port differs with each
- * connection. The agent puts the port on the server's side.
+ * own. Names of single pods are left out unless requested, because they multiply the series. Only the server's port is
+ * requested, whichever end it is: the client's port differs with each connection. The agent puts the port on the
+ * server's side.
  */
 function flowAttributes(n: NetworkSettings): string[] {
   const ends = ['src', 'dst'].flatMap((end) => [

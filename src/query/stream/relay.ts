@@ -109,8 +109,8 @@ export class StreamRelay {
   }
 
   /**
-   * Why there is no place for one more reader of this caller; null if there is. One caller has at most as many as of a
-   * query's places, and the last quarter is for callers who have none.
+   * Why there is no place for one more reader of this caller; null if there is. One caller gets at most half of the
+   * places, rounded up (`fairPlaces`), and the last quarter is for callers who have none.
    */
   #refusal(caller: string | undefined): string | null {
     const { maxClients } = this.#options;
