@@ -30,7 +30,10 @@ export class SeenItems {
     return true;
   }
 
-  /** Where to resume, RFC 3339; not later than now, whatever times items carry. Undefined while there is no item. */
+  /**
+   * Where to resume, RFC 3339; not later than now by the cluster's clock, whatever times items carry. Undefined while
+   * there is no item.
+   */
   since(nowMs: number): string | undefined {
     if (this.#newestMs === -Infinity) return undefined;
     return new Date(Math.min(this.#newestMs, nowMs) - resumeOverlapMs).toISOString();

@@ -12,7 +12,7 @@ import {
 } from '../../../stream/index.ts';
 import type { Register } from '../command.ts';
 import { RefusedError } from '../connect/failures.ts';
-import type { QueryServer } from '../connect/query-server.ts';
+import type { QueryServer, QueryStream } from '../connect/query-server.ts';
 import { PluginError } from '../errors.ts';
 import { chosen, outputOption } from '../output/print.ts';
 import { printable } from '../output/table.ts';
@@ -140,16 +140,17 @@ async function follow(session: Session, request: StreamRequest, show: Show): Pro
     isPastComplete ||= message.node_status?.state === 'NODE_CONNECTED';
     if (!(message.span || message.flow) || seen.add(message)) show(message, line);
   };
-  let opened: { readonly mono: number; readonly wall: number } | undefined;
+  let opened: { readonly mono: number; readonly wall: number; readonly cluster: number } | undefined;
   let delay = firstDelayMs;
-  const onOpen = (): void => {
-    opened ??= { mono: clock.monotonic(), wall: clock.now() };
+  const onOpen = ({ date = '' }: QueryStream['headers']): void => {
+    const wall = clock.now();
+    opened ??= { mono: clock.monotonic(), wall, cluster: Date.parse(date) || wall };
     delay = firstDelayMs;
   };
-  const resuming = ({ mono, wall }: NonNullable<typeof opened>): StreamRequest => {
+  const resuming = ({ mono, wall, cluster }: NonNullable<typeof opened>): StreamRequest => {
     // The monotonic clock may stand still while the machine is suspended, and the wall clock may be set back.
     const elapsedMs = Math.ceil(Math.max(clock.monotonic() - mono, clock.now() - wall));
-    const since = seen.since(clock.now()) ?? (isPastComplete ? `${elapsedMs + resumeOverlapMs}ms` : undefined);
+    const since = seen.since(cluster + elapsedMs) ?? (isPastComplete ? `${elapsedMs + resumeOverlapMs}ms` : undefined);
     return since === undefined ? laterRequest(request, elapsedMs) : allSince(request, since);
   };
   while (!signal.aborted) {
@@ -185,16 +186,16 @@ async function read(
   server: QueryServer,
   request: StreamRequest,
   show: Show,
-  onOpen: () => void = () => {},
+  onOpen: (headers: QueryStream['headers']) => void = () => {},
 ): Promise<void> {
-  const { body } = await server.stream({
+  const { body, headers } = await server.stream({
     method: 'POST',
     path: '/v1/stream',
     body: JSON.stringify(request),
     headers: { 'content-type': 'application/json' },
     signal: session.signal,
   });
-  onOpen();
+  onOpen(headers);
   const lines = new LineSplitter();
   try {
     for await (const chunk of body) {

@@ -398,7 +398,7 @@ async function resumed(
       yield Buffer.from(items.map((item) => `${JSON.stringify(item)}\n`).join(''));
       await new Promise<void>((resolve) => (end = resolve));
     }
-    return { status: 200, headers: {}, body: lines() };
+    return { status: 200, headers: { date: new Date(Date.parse(time)).toUTCString() }, body: lines() };
   };
   const done = observe(['-f', '-A', ...args], { stream, asked, clock, signal: stop.signal } as never);
   await until('the answer', () => end !== undefined);
@@ -414,9 +414,18 @@ async function resumed(
   return asked[1]!;
 }
 
-test('a follower resumes at the newest item that it showed, though its clock is ahead of the cluster', async () => {
+test.each([
+  ['is ahead of', 300_000],
+  ['lags behind', -3_600_000],
+])('a follower resumes at the newest item that it showed, though its clock %s the cluster', async (_what, aheadMs) => {
   const from = { follow: true, all: true, since: '2026-11-22T05:40:19.123Z' };
-  expect(await resumed([], [span()], { aheadMs: 300_000 })).toEqual(from);
+  expect(await resumed([], [span()], { aheadMs, openMs: 5_000 })).toEqual(from);
+});
+
+test('an item from the future does not make a follower resume there', async () => {
+  const from = { follow: true, all: true, since: '2026-11-22T05:40:24.500Z' };
+  const future = span({ start: '2027-01-01T00:00:00.000000000Z' });
+  expect(await resumed([], [future], { aheadMs: -3_600_000, openMs: 5_000 })).toEqual(from);
 });
 
 test('a follower that has shown nothing resumes where it began, whatever its clock says', async () => {
