@@ -112,10 +112,9 @@ export function subjectLabels(
   const redactor = policy.redactors.of(...(pod ? [pod.namespace] : ends));
   const drop = dropSet(policy.dropLabels, dropLabels);
   const { maxLabelValueLength: maxValueLength } = policy.limits;
-  const redact = (key: string, value: Attribute['value']): Attribute['value'] | undefined =>
-    namingKeys.has(key) ? value : redactor.attribute(key, value);
   const base = streamLabels(resource, point, {
-    ...{ drop, maxValueLength, node: policy.node, redact },
+    ...{ drop, maxValueLength, node: policy.node },
+    redact: (key, value) => redactor.attribute(key, value),
     made: made.under(redactor),
   });
   const added = new Map<string, string>();
@@ -132,9 +131,6 @@ export function subjectLabels(
   const rest = base.filter(([name]) => !added.has(name));
   return [...rest, ...added].sort((a, b) => compareUtf8(a[0], b[0]));
 }
-
-/** The attributes whose labels name what a series belongs to: no rule removes these. */
-const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 
 function dropSet(always: ReadonlySet<string>, asked: readonly string[]): ReadonlySet<string> {
   const more = asked.filter((name) => !namingLabels.includes(name));

@@ -55,6 +55,20 @@ async function run(
   return source;
 }
 
+test('the redaction of a config holds for flows in the stream', async () => {
+  await run(async ({ flows, ring }, push) => {
+    await push({ ...seed, redaction: [{ labels: [{ name: 'src_address', action: 'Drop' }] }] });
+    const timeNs = clock.now() * 1e6;
+    const attributes = ['src.address', 'dst.address'].map((key) => ({ key, value: '10.0.0.9' }));
+    const points = [{ attributes, startNs: timeNs, timeNs, noValue: false, value: 7, exemplars: [] }];
+    const data = { kind: 'sum', temporality: 'delta', monotonic: true, points } as const;
+    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '', data }];
+    flows.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
+    const { source, destination } = ring.at(0)!.flow!;
+    expect([source, destination]).toEqual([{}, { address: '10.0.0.9' }]);
+  });
+});
+
 const spoil = (name: string): void => writeFileSync(join(settings.dataDir, name), '{"version":2');
 
 describe('an agent that cannot use its last good config', () => {

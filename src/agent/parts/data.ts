@@ -17,6 +17,7 @@ import { defaultPolicy, policyOf } from '../mapping/policy.ts';
 import { openDataDir } from '../open-data-dir.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
 import type { AgentSettings } from '../settings.ts';
+import { FlowIntake } from '../spans/flow-intake.ts';
 import { SpanPipeline } from '../spans/span-pipeline.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import type { Closing } from './closing.ts';
@@ -33,7 +34,7 @@ export interface DataDeps {
 
 /**
  * The data of an agent, and the parts that fill it: ingest → mapper → store and exports; spans → ring buffer of the
- * stream and exports.
+ * stream and exports; flows → ring buffer.
  */
 export interface AgentData {
   readonly store: Store;
@@ -42,6 +43,7 @@ export interface AgentData {
   readonly exports: Exports;
   readonly ring: StreamRing;
   readonly spans: SpanPipeline;
+  readonly flows: FlowIntake;
   readonly ingest: Ingest;
   /** Applies a config that comes into force. */
   readonly setConfig: (config: CaptureConfig, source: ConfigSource) => void;
@@ -85,16 +87,18 @@ export async function openData(settings: AgentSettings, deps: DataDeps): Promise
     onUnknown: (count) => metrics.metadataMissing.inc({ kind: 'span' }, count),
     onContradicted: (count) => metrics.contradicted.inc({ kind: 'span' }, count),
   });
+  const flows = new FlowIntake(ring, clock, identity);
   const ingest = new Ingest({ mapper, store: teeStore(store, exports), metrics, clock, logger, spans, refreshSelf });
   closing.add(() => ingest.close());
   const retain = followRetention(store, settings, retention, logger);
   const setConfig = (config: CaptureConfig, source: ConfigSource): void => {
     ingest.setPolicy(policyOf(node, config));
     spans.setConfig(config);
+    flows.setConfig(config);
     if (source !== 'seed') retain(config);
     exports.setConfig(config, source);
     const { timeMs, sizeBytes } = { ...spanDefaults, ...config.retention.spans };
     ring.setLimits({ maxBytes: Math.min(sizeBytes, largestSpanRing), maxAgeMs: timeMs }, clock.now());
   };
-  return { store, identity, mapper, exports, ring, spans, ingest, setConfig };
+  return { store, identity, mapper, exports, ring, spans, flows, ingest, setConfig };
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { namingLabels } from '../../api/v1alpha1/index.ts';
 import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
@@ -9,6 +10,8 @@ import { mergeRedaction, type Redaction, strictest } from './merge.ts';
 /** How much of a value the action Truncate keeps. Units: characters. */
 export const truncatedLength = 16;
 
+/** The attributes whose labels name what a series belongs to: no rule for labels removes these. */
+const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 const clientAddress = new Set(['client.address', 'network.peer.address']);
 const queryText = new Set(['db.query.text', 'db.statement']);
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
@@ -63,7 +66,7 @@ export class Redactor {
       if (urls.has(key)) kept = this.#url(kept, key === 'url.query');
       else if (paths.has(key)) kept = this.#url(kept, false);
     }
-    if (labels.size === 0) return kept;
+    if (labels.size === 0 || namingKeys.has(key)) return kept;
     const action = labels.get(labelName(key)) ?? labels.get(key);
     return action === undefined ? kept : act(action, kept);
   }

@@ -1,8 +1,10 @@
-import { maxLineLength } from '../../stream/index.ts';
+import { createHash } from 'node:crypto';
+import { type FlowRecord, maxLineLength } from '../../stream/index.ts';
 import { heapAfterGc } from '../../testing/heap.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { aPod, nodePods } from '../../testing/node-pods.ts';
 import { encodeMetricsRequest } from '../../testing/otlp-encode.ts';
+import type { Metric } from '../otlp/model.ts';
 import { decodeMetricsRequest } from '../otlp/protobuf/decode.ts';
 import { FlowIntake } from './flow-intake.ts';
 import { StreamRing } from './stream-ring.ts';
@@ -106,4 +108,53 @@ test('long texts of flows are not kept for as long as their counts, and flows th
   take(3, 9);
   take(20, 5);
   expect([ring.next - 2, ring.next - 1].map((at) => ring.at(at)!.flow!.bytes)).toEqual([2, 5]);
+});
+
+test('a flow is redacted by the rules of its ends before it reaches the ring', () => {
+  const clock = new FakeClock(1_795_258_170_000);
+  const ring = new StreamRing(large);
+  const identity = nodePods(aPod('pay/db-0', { ip: '10.0.0.9' }), aPod('shop/web-0', { ip: '10.0.0.8' }));
+  const intake = new FlowIntake(ring, clock, identity);
+  const take = (address: string, far: string): FlowRecord => {
+    const ends = { 'src.address': address, 'dst.address': '10.1.0.7', 'dst.port': 443, 'src.zone': 'eu-west-1a' };
+    const owner = { 'k8s.dst.namespace': far, 'k8s.dst.owner.name': 'ledger', 'k8s.dst.owner.type': 'Deployment' };
+    const timeNs = clock.now() * 1e6;
+    const point = {
+      attributes: attributes({ ...ends, ...owner, other: 'x' }),
+      startNs: timeNs,
+      timeNs,
+      noValue: false,
+    };
+    const data = {
+      kind: 'sum',
+      temporality: 'delta',
+      monotonic: true,
+      points: [{ ...point, value: 7, exemplars: [] }],
+    };
+    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '{bytes}', data }] as Metric[];
+    intake.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
+    return ring.at(ring.next - 1)!.flow!;
+  };
+  const open = take('10.0.0.9', 'ops');
+  const { source, destination } = open;
+  expect([source.address, destination.address, destination.workload?.name]).toEqual(['10.0.0.9', '10.1.0.7', 'ledger']);
+  expect(open.attributes).toEqual({ other: 'x', 'server.port': '443' });
+  const label = (name: string, action: 'Drop' | 'Hash') => ({ name, action });
+  const ofPay = ['dst_address', 'k8s_dst_owner_name', 'k8s_src_namespace', 'other'].map((name) => label(name, 'Drop'));
+  intake.setConfig({
+    redaction: [{ labels: [label('src_address', 'Hash')] }, { namespaces: ['pay'], labels: ofPay }],
+  });
+  const hashOf9 = createHash('sha256').update('10.0.0.9').digest('hex').slice(0, 16);
+  const pay = take('10.0.0.9', 'ops');
+  expect([pay.source, pay.attributes]).toEqual([
+    { namespace: 'pay', workload: { kind: 'Pod', name: 'db-0' }, node: 'n', address: hashOf9, zone: 'eu-west-1a' },
+    { 'server.port': '443' },
+  ]);
+  expect(pay.destination).toEqual({ namespace: 'ops', port: 443 });
+  expect(take('10.0.0.8', 'pay').destination).toEqual({ namespace: 'pay', port: 443 });
+  // The rules of pay do not hold between two other namespaces; those of all hold where no end is known.
+  expect(take('10.0.0.8', 'ops').destination.address).toBe('10.1.0.7');
+  expect(take('10.9.9.9', 'ops').destination.address).toBeUndefined();
+  // What is in the ring stays as it was redacted.
+  expect(ring.at(0)!.flow!.source.address).toBe('10.0.0.9');
 });

@@ -1,10 +1,12 @@
 import type { Clock } from '../../base/clock.ts';
+import type { CaptureConfig } from '../../capture/index.ts';
 import { rfc3339Nano, type FlowEnd, type FlowRecord } from '../../stream/index.ts';
 import type { Identity } from '../identity/identity.ts';
 import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { Attribute, MetricsRequest } from '../otlp/model.ts';
 import { attributesKey } from '../mapping/attributes-key.ts';
-import { memoryOf, truncate, valueText } from '../mapping/label-set.ts';
+import { attributeText, memoryOf, truncate, valueText } from '../mapping/label-set.ts';
+import { Redactors } from '../redaction/redactor.ts';
 import { fittingAttributes, maxTextLength } from './record-size.ts';
 import { FairQueues, type Held } from './fair-queues.ts';
 import type { StreamRing } from './stream-ring.ts';
@@ -23,7 +25,7 @@ interface Counted {
 
 /**
  * Makes stream items from the instrument's flow counters: for each report of a flow, the bytes since the previous
- * report, between ends that were checked against the pods of this node. The first report of a flow counts in full if
+ * report, between ends that were checked against the pods of this node, redacted by the rules of both ends. The first report of a flow counts in full if
  * the flow began after this agent, and later than every removed flow of its namespace: then no earlier report of it was
  * missed or forgotten. Otherwise it counts nothing, because the time of those bytes is unknown.
  */
@@ -36,12 +38,18 @@ export class FlowIntake {
   readonly #memory = new FairQueues<Counted>();
   /** The latest start of a removed flow, by namespace. */
   readonly #forgotten = new Map<string, number>();
+  #redactors = new Redactors();
 
   constructor(ring: StreamRing, clock: Clock, identity: Identity) {
     this.#ring = ring;
     this.#clock = clock;
     this.#identity = identity;
     this.#startedNs = clock.now() * 1e6;
+  }
+
+  /** Applies the redaction of a new config immediately; flows that are in the ring stay as they are. */
+  setConfig({ redaction }: Pick<CaptureConfig, 'redaction'>): void {
+    this.#redactors = new Redactors(redaction);
   }
 
   take(request: MetricsRequest): void {
@@ -86,9 +94,17 @@ export class FlowIntake {
     const timeMs = Math.floor(point.timeNs / 1e6);
     const at = timeMs > 0 ? Math.min(timeMs, now) : now;
     const { attributes, local } = this.#identity.flow(point.attributes);
-    const flow = flowRecord(attributes, bytes, rfc3339Nano(BigInt(at) * 1_000_000n));
+    const flow = flowRecord(this.#redacted(attributes), bytes, rfc3339Nano(BigInt(at) * 1_000_000n));
     const size = 400 + memoryOf(flow.source) + memoryOf(flow.destination) + memoryOf(flow.attributes);
     this.#ring.push({ timeMs: at, bytes: size, account: local[0] ?? '', flow }, now);
+  }
+
+  #redacted(attributes: readonly Attribute[]): Attribute[] {
+    const redactor = this.#redactors.of(...namespaceKeys.map((key) => attributeText(attributes, key)));
+    return attributes.flatMap(({ key, value }) => {
+      const kept = redactor.attribute(key, value);
+      return kept === undefined ? [] : [{ key, value: kept }];
+    });
   }
 }
 
@@ -120,6 +136,7 @@ function keyOf(attributes: readonly Attribute[]): string {
   return key;
 }
 
+const namespaceKeys = ['k8s.src.namespace', 'k8s.dst.namespace'] as const;
 const endKeys = ['address', 'port', 'name', 'zone', 'cidr'] as const;
 
 /** A flow point's attributes as a record. */
