@@ -6,9 +6,8 @@ import { handOverDataDir } from './data-owner.ts';
 import type { InitConfigSettings } from './settings.ts';
 
 /**
- * Writes the instrument's file before the instrument starts, because the instrument exits without a file. The file
- * comes from the last good config if the data directory holds one, else from a seed, which is made from settings alone.
- * Also installs the supervisor into the instrument's container. Runs as an init container and ends.
+ * Writes the instrument's file, that of `startConfig`, before the instrument starts: it exits without a file. Also
+ * installs the supervisor into the instrument's container. Runs as an init container and ends.
  * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
  */
 export async function initConfig(settings: InitConfigSettings, deps: { logger: Logger }): Promise<void> {

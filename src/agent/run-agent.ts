@@ -59,8 +59,8 @@ const podWaitMs = 5_000;
 /**
  * The agent of one node, from its store to its listeners.
  *
- * Flow: scrape and probes, which report what the agent waits for → store → start config (the last good one, else the
- * built-in one) → OTLP receivers → remote read, spans, capture config.
+ * Flow: scrape and probes, which report what the agent waits for → store → start config (`startConfig`) → OTLP
+ * receivers → remote read, spans, capture config.
  * Guarantees: resolves once `signal` has aborted, all accepted data is durable and all parts are closed.
  * Errors: ERR_LISTEN `<listener> listen <address>:<port>: <reason>`, ERR_TLS_MATERIAL, ERR_STORE_*; parts that had
  * started are closed again.

@@ -8,7 +8,7 @@ export { pathRewriter } from './redaction-pattern.ts';
 export * from './protocol.ts';
 export * from './session.ts';
 export * from './node-certificate.ts';
-export { zeroConfig, seedLogText } from './seed.ts';
+export { parkedConfig, type ParkedOptions, seedLogText, zeroConfig } from './seed.ts';
 export { instrumentVersion, isSinceV010, type InstrumentVersion } from './instrument-yaml/version.ts';
 export { fileChanges, type FileChanges } from './instrument-yaml/changes.ts';
 export { AgentClient, type AgentTransport } from './push-client.ts';

@@ -1,10 +1,14 @@
 import { builtinLimits, type CaptureConfig } from './capture-config.ts';
 import { builtinNetwork, builtinSettings, type InstrumentEnvironment } from './instrument-yaml/builtin.ts';
 import { renderInstrumentYaml } from './instrument-yaml/render.ts';
+import type { InstrumentSettings } from './instrument-yaml/settings.ts';
 import { parsePorts, portsText } from './ports.ts';
 
-export interface SeedOptions extends InstrumentEnvironment {
+export interface ParkedOptions extends InstrumentEnvironment {
   node: string;
+}
+
+export interface SeedOptions extends ParkedOptions {
   /** The value of `--obi-instrument-ports`, e.g. `80,443,8080,8443`. */
   ports: string;
   /** Whether the agent shares its node's network, so that the instrument sees the flows of all pods. Default false. */
@@ -17,16 +21,32 @@ export interface SeedOptions extends InstrumentEnvironment {
  * Errors: ERR_CONFIG_INVALID for ports that do not parse and for an unknown version of the instrument.
  */
 export function zeroConfig(options: SeedOptions): CaptureConfig {
-  const settings = builtinSettings(options);
-  const yaml = renderInstrumentYaml({
-    ...settings,
+  return withInstrument(options, {
     network: options.hostNetwork === true ? builtinNetwork : null,
     entries: [{ ports: parsePorts(options.ports, '--obi-instrument-ports') }],
   });
+}
+
+/**
+ * The config of an agent that was given one and cannot read it, until a controller pushes one. The instrument captures
+ * nothing, because policies may forbid what the seed captures. The rules keep no metrics and requests that an
+ * instrument with an earlier file still sends before it restarts.
+ * Errors: ERR_CONFIG_INVALID for an unknown version of the instrument.
+ */
+export function parkedConfig(options: ParkedOptions): CaptureConfig {
+  const idle = withInstrument(options, { network: null, entries: [] });
+  return { ...idle, fallback: [{ families: [], protocols: [] }] };
+}
+
+function withInstrument(
+  options: ParkedOptions,
+  capture: Pick<InstrumentSettings, 'network' | 'entries'>,
+): CaptureConfig {
+  const settings = { ...builtinSettings(options), ...capture };
   return {
     version: 1,
     node: options.node,
-    instrument: { version: settings.version, yaml },
+    instrument: { version: settings.version, yaml: renderInstrumentYaml(settings) },
     monitors: [],
     limits: builtinLimits,
     retention: { metrics: {}, spans: {} },

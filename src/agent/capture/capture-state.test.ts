@@ -11,13 +11,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLogger, silentLogger } from '../../base/logger.ts';
+import { silentLogger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentFileHash, orderPath } from '../supervisor/state.ts';
 import { CaptureState } from './capture-state.ts';
 import type { RunningInstrument } from './instrument-probe.ts';
-import { startConfig } from './start-config.ts';
+import { saveRunning } from './last-good.ts';
 
 let dir: string;
 let file: string;
@@ -290,30 +290,13 @@ test('a status poll waits for a change or its timeout; a poll with another revis
   expect((await state.statusAfter(999_999, 30_000, never)).node).toBe('n1');
 });
 
-test('an agent starts with the last good config; without one, with the built-in seed, which it logs', async () => {
-  const log: string[] = [];
-  const logger = createLogger({ write: (line) => void log.push((JSON.parse(line) as { msg: string }).msg) });
-  const settings = {
-    nodeName: 'n1',
-    namespace: 'svc-system',
-    dataDir: dir,
-    otlpBindAddress: '127.0.0.1',
-    otlpHttpPort: 4318,
-    obiInstrumentPorts: '80,443,8080,8443',
-    hostNetwork: false,
-    instrumentConfig: file,
-    instrumentHealthSocket: '@svc-obi-health',
-    instrumentVersion: 'v0.10.0',
-  };
-  expect((await startConfig(settings, logger)).source).toBe('seed');
-  expect(log[0]).toBe('discovery seeded: open_ports=80,443,8080,8443');
-  expect(log[1]).toMatch(/^flows are off: .*spec\.network\.enabled: true/);
-  expect(log).toHaveLength(2);
-  const elsewhere = await startConfig({ ...settings, namespace: 'observability' }, logger);
-  expect(elsewhere.config.instrument.yaml).toContain('k8s_namespace: observability');
-  await setUp().state.apply(other, 'push');
-  expect(await startConfig(settings, logger)).toEqual({ config: other, source: 'disk' });
-  expect((await startConfig({ ...settings, nodeName: 'n2' }, logger)).source).toBe('seed');
-  writeFileSync(join(dir, 'capture-config.json'), '{"version":1');
-  expect((await startConfig(settings, logger)).source).toBe('seed');
+test('a record of what the instrument ran, from before a start without a last good config, holds no later config back', async () => {
+  await saveRunning(dir, { config: seed, held: true });
+  const { state } = setUp();
+  await state.apply(seed, 'seed');
+  await state.apply(other, 'push');
+  state.stop();
+  rmSync(orderPath(file));
+  await setUp().state.apply(other, 'disk');
+  expect(ordered()).toBe(hashOf(other));
 });

@@ -213,7 +213,8 @@ export class CaptureState {
   }
 
   async #record(held: boolean): Promise<void> {
-    if (!this.#runs) return;
+    // A record that a start without a last good config has left on disk is of an earlier file.
+    if (!this.#runs) return forgetRunning(this.#options.dataDir);
     await saveRunning(this.#options.dataDir, { config: this.#runs.config, held });
     this.#recorded = true;
   }

@@ -16,15 +16,18 @@ const fileName = 'capture-config.json';
 /** The directory is a host path: other users of the node must not learn which data is captured or redacted. */
 const configMode = 0o640;
 
-/** Reads the last good config. Null, with a warning, when it is damaged or belongs to another node. */
-export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | null> {
+/** Why there is no saved config: there never was one, or it is damaged, of another version or of another node. */
+export type Missing = 'absent' | 'unusable';
+
+/** Reads the last good config. When it is unusable, this is logged as a warning. */
+export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | Missing> {
   const kept = await loadKept(join(dataDir, fileName), 'last good capture config', node, logger, (json) => json);
-  return kept && { hash: captureHash(kept.config), config: kept.config };
+  return typeof kept === 'string' ? kept : { hash: captureHash(kept.config), config: kept.config };
 }
 
 /**
- * Reads a saved config and the JSON that contains it; `member` picks the config from that JSON. Null when there is no
- * file, and, with a warning, when it is damaged or belongs to another node.
+ * Reads a saved config and the JSON that contains it; `member` picks the config from that JSON. When it is unusable,
+ * this is logged as a warning.
  */
 async function loadKept(
   path: string,
@@ -32,10 +35,10 @@ async function loadKept(
   node: string,
   logger: Logger,
   member: (json: unknown) => unknown,
-): Promise<{ config: CaptureConfig; json: unknown } | null> {
+): Promise<{ config: CaptureConfig; json: unknown } | Missing> {
   try {
     const bytes = await readIfPresent(path);
-    if (!bytes) return null;
+    if (!bytes) return 'absent';
     const json: unknown = JSON.parse(bytes.toString('utf8'));
     const config = parseCaptureConfig(member(json));
     if (config.node === node) return { config, json };
@@ -43,7 +46,7 @@ async function loadKept(
   } catch (error) {
     logger.warn(`${what} cannot be used`, { path, error: errorText(error) });
   }
-  return null;
+  return 'unusable';
 }
 
 export async function saveLastGood(dataDir: string, config: CaptureConfig): Promise<void> {
@@ -97,7 +100,8 @@ export async function loadRunning(dataDir: string, node: string, logger: Logger)
   const what = 'record of the running capture config';
   const member = (json: unknown): unknown => (json as Partial<RunningRecord>).config;
   const kept = await loadKept(join(dataDir, runningName), what, node, logger, member);
-  return kept && { config: kept.config, held: (kept.json as Partial<RunningRecord>).held === true };
+  if (typeof kept === 'string') return null;
+  return { config: kept.config, held: (kept.json as Partial<RunningRecord>).held === true };
 }
 
 export async function saveRunning(dataDir: string, record: RunningRecord): Promise<void> {

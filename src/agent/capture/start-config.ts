@@ -1,40 +1,67 @@
 import type { Logger } from '../../base/logger.ts';
-import { type CaptureConfig, seedLogText, zeroConfig } from '../../capture/index.ts';
+import {
+  type CaptureConfig,
+  captureHash,
+  parkedConfig,
+  type ParkedOptions,
+  seedLogText,
+  zeroConfig,
+} from '../../capture/index.ts';
 import { otlpEndpoint, type InitConfigSettings } from '../settings.ts';
-import { loadLastGood } from './last-good.ts';
+import { loadLastGood, loadRunning } from './last-good.ts';
 
 const flowsOffText =
   'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
 
 /**
- * Where a config comes from: pushed by a controller, the last good one on disk, or the seed. Of an agent with the seed
- * no controller's wishes are known, so the seed is no reason to delete data.
+ * Where a config comes from: pushed by a controller, the last good one on disk, or the agent itself (the seed, or what
+ * replaces a last good config that cannot be used). Of an agent with the last kind no controller's wishes are known, so
+ * it is no reason to delete data.
  */
 export type ConfigSource = 'push' | 'disk' | 'seed';
 
+type StartSettings = Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>;
+
 /**
- * The config of an agent before a controller pushes one: its last good config, or else the seed, which is made from the
- * agent's settings only. With the seed it logs that the seed is in force, in the words that the documentation promises.
+ * The config of an agent before a controller pushes one: its last good config. If it cannot be used, the config that
+ * the instrument last ran, where there is a record of it, or else one that captures nothing: policies may forbid what
+ * the seed captures. Only an agent that never had a config gets the seed, which is made from the agent's settings. With
+ * the seed it logs that the seed is in force, in the words that the documentation promises.
  */
 export async function startConfig(
-  settings: Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>,
+  settings: StartSettings,
   logger: Logger,
 ): Promise<{ config: CaptureConfig; source: Exclude<ConfigSource, 'push'> }> {
-  const lastGood = await loadLastGood(settings.dataDir, settings.nodeName, logger);
-  if (lastGood) {
+  const { dataDir, nodeName: node, obiInstrumentPorts: ports, hostNetwork } = settings;
+  const lastGood = await loadLastGood(dataDir, node, logger);
+  if (lastGood === 'unusable') return { config: await withoutLastGood(settings, logger), source: 'seed' };
+  if (lastGood !== 'absent') {
     logger.info('starting with the last good capture config', { hash: lastGood.hash });
     return { config: lastGood.config, source: 'disk' };
   }
-  const config = zeroConfig({
+  const config = zeroConfig({ ...environmentOf(settings), ports, hostNetwork });
+  logger.info(`discovery seeded: ${seedLogText(ports)}`);
+  if (!hostNetwork) logger.info(flowsOffText);
+  return { config, source: 'seed' };
+}
+
+async function withoutLastGood(settings: StartSettings, logger: Logger): Promise<CaptureConfig> {
+  const running = await loadRunning(settings.dataDir, settings.nodeName, logger);
+  if (running) {
+    const hash = captureHash(running.config);
+    logger.warn('starting with the capture config that the instrument last ran', { hash });
+    return running.config;
+  }
+  logger.warn('nothing is captured until the operator sends a config');
+  return parkedConfig(environmentOf(settings));
+}
+
+function environmentOf(settings: StartSettings): ParkedOptions {
+  return {
     node: settings.nodeName,
-    ports: settings.obiInstrumentPorts,
-    hostNetwork: settings.hostNetwork,
     instrumentVersion: settings.instrumentVersion,
     namespace: settings.namespace,
     healthSocket: settings.instrumentHealthSocket,
     otlpEndpoint: otlpEndpoint(settings),
-  });
-  logger.info(`discovery seeded: ${seedLogText(settings.obiInstrumentPorts)}`);
-  if (!settings.hostNetwork) logger.info(flowsOffText);
-  return { config, source: 'seed' };
+  };
 }
