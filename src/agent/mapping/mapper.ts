@@ -9,6 +9,7 @@ import type { Pair } from './label-set.ts';
 import { metricFamily } from './metric-families.ts';
 import { coversSender, fallbackRules, servedPort, streamRules } from './monitor-rules.ts';
 import { infoMetrics, metricName } from './names.ts';
+import { Pace } from './pace.ts';
 import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';
 import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, SeriesLimits } from './series-limits.ts';
@@ -100,6 +101,7 @@ export class SeriesMapper {
   readonly #identity: Identity;
   readonly #peers: PeerNames;
   readonly #shares = new StreamShares();
+  readonly #pace = new Pace();
   #identityVersion = 0;
 
   constructor(policy: MappingPolicy, identity = new Identity()) {
@@ -354,6 +356,7 @@ export class SeriesMapper {
         if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
       } else if (silence > rememberEndedMs) this.#forget(stream);
     }
+    this.#pace.settle(this.#streams);
   }
 
   #forget(stream: Stream): void {
@@ -375,6 +378,7 @@ export class SeriesMapper {
       if (stream.endedMs !== 0) continue;
       this.#rebind(stream, left, charged);
     }
+    this.#pace.settle(this.#streams);
     for (const group of left) {
       // `limits.reset` has cleared the counts, and only groups to which a stream was bound again are counted again. The
       // series of other groups must not be subtracted.
@@ -538,7 +542,7 @@ export class SeriesMapper {
   }
 
   #feed(stream: Stream, group: Stream['group'], before: Stream['group']): void {
-    if (group && group === before) return this.#pace(stream);
+    if (group && group === before) return this.#pace.join(stream);
     stream.group = group;
     stream.series = group ? this.table.bind(group, layoutOf(stream.shape)) : [];
     for (const series of stream.series) {
@@ -548,12 +552,7 @@ export class SeriesMapper {
       if (series.component.mode === 'level') series.total = addend(series.total);
       if (series.lastMs === 0) series.zeroMs = 0;
     }
-    this.#pace(stream);
-  }
-
-  /** A series of several streams uses the shortest of the streams' intervals. */
-  #pace({ series, intervalMs }: Stream): void {
-    for (const s of series) s.intervalMs = s.streams > 1 ? Math.min(s.intervalMs, intervalMs) : intervalMs;
+    this.#pace.join(stream);
   }
 
   /**

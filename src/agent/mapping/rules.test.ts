@@ -61,8 +61,12 @@ class Run {
     start: (): void => {},
   };
   send(told: Told, seconds: number): void {
+    this.sendAll([told], seconds);
+  }
+  /** The points of one request. */
+  sendAll(points: readonly Told[], seconds: number): void {
     const at = { wall: t0 + seconds * 1_000, mono: seconds * 1_000 };
-    this.mapper.add(request(told, at.wall), at, this.sink);
+    this.mapper.add({ resources: points.flatMap((one) => request(one, at.wall).resources) }, at, this.sink);
     this.mapper.flush(this.sink);
   }
   get names(): string[] {
@@ -152,6 +156,46 @@ describe('an interval that is longer than the export interval', () => {
     run.mapper.setPolicy(policyOf('n', aConfig([{}])), { wall: t0, mono: 0 }, run.sink);
     run.send({ name, value: 2 }, 10);
     expect(run.samples).toHaveLength(2);
+  });
+
+  describe('of series that several streams feed', () => {
+    const servers = ['a', 'b'].map((server) => ({ name, point: { 'server.address': server } }));
+    const times = (run: Run): number[] => run.samples.splice(0).map((s) => Number(s.split(' ')[1]));
+    const set = (run: Run, rules: Rule[], seconds: number): void =>
+      run.mapper.setPolicy(
+        policyOf('n', aConfig(rules)),
+        { wall: t0 + seconds * 1_000, mono: seconds * 1_000 },
+        run.sink,
+      );
+
+    test('applies as soon as a config has it, also when it gets longer', () => {
+      const run = new Run(aConfig([{}]));
+      for (const s of [0, 10]) run.sendAll(servers, s);
+      expect(times(run)).toEqual([0, 10]);
+      set(run, [{ intervalMs: 20_000 }], 10);
+      for (const s of [20, 30, 40]) run.sendAll(servers, s);
+      expect(times(run)).toEqual([20, 40]);
+      set(run, [{ intervalMs: 30_000 }], 40);
+      for (const s of [50, 60, 70, 80, 90]) run.sendAll(servers, s);
+      expect(times(run)).toEqual([60, 90]);
+    });
+
+    test('is the shortest of those of the streams that feed them now', () => {
+      const [slow, fast] = ['8080', '9090'].map((port) => ({ name: 'http.server.x', point: { 'server.port': port } }));
+      const rules = [
+        { ports: '8080', intervalMs: 30_000, dropLabels: ['server_port'] },
+        { ports: '9090', dropLabels: ['server_port'] },
+      ];
+      const run = new Run(aConfig(rules));
+      for (const s of [0, 10, 20]) run.sendAll([slow!, fast!], s);
+      expect(times(run)).toEqual([0, 10, 20]);
+      for (let s = 30; s <= 80; s += 10) run.sendAll([slow!], s);
+      expect(run.mapper.table.size).toBe(1);
+      run.mapper.expire({ wall: t0 + 80_000, mono: 80_000 }, run.sink);
+      times(run);
+      for (const s of [90, 100, 110, 120]) run.sendAll([slow!], s);
+      expect(times(run)).toEqual([90, 120]);
+    });
   });
 });
 
