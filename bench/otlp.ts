@@ -57,7 +57,7 @@ const requestsOfSpans = 100;
 const spansPerRequest = 500;
 const scrapesOfARun = 5;
 
-const noSink: SampleSink = { append: () => {}, stale: () => {}, start: () => {} };
+const noSink: SampleSink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
 
 await bench(
   {
@@ -182,6 +182,7 @@ async function toStore(stage: Stage, report: Report, work: Intervals, node: Node
       },
       stale: () => {},
       start: () => {},
+      stored: () => NaN,
     };
     const mapper = new SeriesMapper(defaultPolicy('node-1'), identity(node.pods));
     const cache = new AttributeCache();

@@ -123,6 +123,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
       append: (series, t, value) => (t < keptFrom ? 'appended' : store.append(series, t, value)),
       appendStale: (series, t) => store.appendStale(series, t),
       appendStart: (series, t) => store.appendStart(series, t),
+      newestValue: (series, t) => store.newestValue(series, t),
       commit: () => store.commit(),
     };
     const tee = teeStore(own, exports);
@@ -162,6 +163,7 @@ export function longTermSuite({ start, flags, states }: LongTermCase): void {
       append: () => 'appended',
       appendStale: () => 'appended',
       appendStart: () => false,
+      newestValue: () => NaN,
       commit: async () => {},
     };
     const tee = teeStore(nowhere, exports);

@@ -42,6 +42,7 @@ function ingest(name: string): { mapper: SeriesMapper; samples: Sample[] } {
       throw new Error('nothing ends here');
     },
     start: () => {},
+    stored: () => NaN,
   };
   const recorded = recordedAt(name);
   const request = decodeMetricsRequest(raw[0] === 0x1f ? gunzipSync(raw) : raw);
@@ -157,7 +158,7 @@ test('spans of recorded pods get the names of their pods after the recorded metr
   expect(named()).toEqual([]);
   const strangers = unknown.length;
   const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
-  const sink = { append: () => {}, stale: () => {}, start: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
   for (const name of names20) mapper.add(decoded(name), recordedAt(name), sink);
   spans.expire();
   expect([...new Set(named())].toSorted()).toEqual(recordedNames.map((name) => `shop/${name}/main`).toSorted());

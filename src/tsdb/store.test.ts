@@ -99,6 +99,19 @@ describe('appending', () => {
     await store.close();
   });
 
+  test('the newest value of a series is known if it is not too old, and the series has not ended', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    expect(store.newestValue(up, start)).toBeNaN();
+    store.append(up, start, 40);
+    store.append(up, start + 1_000, 41);
+    expect(store.newestValue(up, start + 1_000)).toBe(41);
+    expect(store.newestValue(up, start + 1_001)).toBeNaN();
+    store.appendStale(up, start + 2_000);
+    expect(store.newestValue(up, start)).toBeNaN();
+    await store.close();
+    expect(store.newestValue(up, start)).toBeNaN();
+  });
+
   test('no zero is added to a counter that has no sample, has one since its start, or was last 0', async () => {
     const store = await open(new MemoryFiles(), new FakeClock(start));
     expect(store.appendStart(up, start)).toBe(false);

@@ -156,6 +156,10 @@ class EmbeddedStore implements Store {
     return this.append(series, startMs, 0) === 'appended';
   }
 
+  newestValue(series: Labels | SeriesRef, sinceMs: number): number {
+    return this.#refusal(sinceMs) ? NaN : this.#head.newestValue(series, sinceMs, this.#log);
+  }
+
   appendHistogram(series: Labels | SeriesRef, tMs: number, histogram: NativeHistogram): AppendResult {
     assertHistogram(histogram);
     return this.#counted(

@@ -191,6 +191,11 @@ export interface Store {
    */
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
+   * The value of the newest sample of the series. NaN without a sample since `sinceMs`, and after the end of the series.
+   * Call it before the first sample that a process appends.
+   */
+  newestValue(series: Labels | SeriesRef, sinceMs: number): number;
+  /**
    * Appends one native histogram, like `append`. A counter's reset is detected by comparison with the sample before.
    * Errors: ERR_INPUT_INVALID for a histogram that contradicts itself, naming the field.
    */

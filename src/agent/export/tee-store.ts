@@ -22,6 +22,7 @@ export function teeStore(store: IngestStore, exports: Pick<Exports, 'sample' | '
       if (isAppended) exports.sample(series, startMs, 0);
       return isAppended;
     },
+    newestValue: (series, sinceMs) => store.newestValue(series, sinceMs),
     commit: async () => {
       const exported = exports.commit();
       try {

@@ -11,7 +11,7 @@ const wall = 1_795_258_170_000;
 
 function captured(metrics: readonly Metric[], format: ExpositionFormat): string {
   const mapper = new SeriesMapper(defaultPolicy('n1'));
-  const sink = { append: () => {}, stale: () => {}, start: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
   const resources = [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }];
   mapper.add({ resources }, { wall, mono: 0 }, sink);
   mapper.flush(sink);
@@ -120,7 +120,7 @@ test('a large page comes in many chunks, none of them cut inside a line', () => 
   }));
   const metric: Metric = { name: 'm', description: '', unit: '', data: { kind: 'gauge', points } };
   const mapper = new SeriesMapper(defaultPolicy('n1'));
-  const sink = { append: () => {}, stale: () => {}, start: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
   mapper.add(
     { resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics: [metric] }] }] },
     { wall, mono: 0 },

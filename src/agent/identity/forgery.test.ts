@@ -73,6 +73,7 @@ function seriesOf(
     append: ({ labels }: SeriesRef) => void found.push(Object.fromEntries(labels)),
     stale: () => {},
     start: () => {},
+    stored: () => NaN,
   };
   const points = [{ attributes: ofPoint, startNs: 1, timeNs: 1.8e18, noValue: false, value: 1, exemplars: [] }];
   const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;

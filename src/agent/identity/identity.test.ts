@@ -394,6 +394,7 @@ test('a series names no pod until pods are known, then `unknown`, then its own p
     stale: ({ labels }: SeriesRef): void =>
       void names.push(`end of ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]}`),
     start: (): void => {},
+    stored: (): number => NaN,
   };
   const resource = attributes(instance);
   const send = (seconds: number): void => {

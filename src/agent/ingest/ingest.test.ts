@@ -27,6 +27,7 @@ function setUp(budgetBytes?: number, refreshSelf?: (metrics: SelfMetrics) => voi
     append: ({ labels }, tMs, value) => (samples.push({ labels, tMs, value }), 'appended'),
     appendStale: () => 'appended',
     appendStart: () => false,
+    newestValue: () => NaN,
     commit: () => Promise.resolve(void world.commits++),
   };
   world.ingest = new Ingest({

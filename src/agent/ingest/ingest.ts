@@ -16,6 +16,7 @@ export interface IngestStore {
   append(series: SampledSeries, tMs: number, value: number): AppendResult;
   appendStale(series: SeriesRef, tMs: number): AppendResult;
   appendStart(series: SampledSeries, startMs: number): boolean;
+  newestValue(series: SampledSeries, sinceMs: number): number;
   commit(): Promise<void>;
 }
 
@@ -110,6 +111,7 @@ export class Ingest implements OtlpConsumer {
       append: (series, tMs, value) => this.#note(options.store.append(series, tMs, value), tMs),
       stale: (series, tMs) => this.#note(options.store.appendStale(series, tMs), 0),
       start: (series, startMs) => void (options.store.appendStart(series, startMs) && this.#appended++),
+      stored: (series, sinceMs) => options.store.newestValue(series, sinceMs),
     };
   }
 

@@ -5,7 +5,7 @@ import { defaultPolicy } from './policy.ts';
 
 const known = nodePods(aPod('shop/p1', { containers: [] }), aPod('pay/db-0', { containers: [] }));
 const t0 = 1_800_000_000_000;
-const sink = { append: () => {}, stale: () => {}, start: () => {} };
+const sink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
 const moment = (seconds: number): { wall: number; mono: number } => ({
   wall: t0 + seconds * 1_000,
   mono: seconds * 1_000,

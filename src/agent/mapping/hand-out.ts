@@ -17,6 +17,11 @@ export interface SampleSink {
    * from before that time belong to an earlier counter.
    */
   start(series: SampledSeries, startMs: number): void;
+  /**
+   * The newest value of a series that an earlier process has stored since that time; NaN for none. Called before the
+   * first sample of a series.
+   */
+  stored(series: SampledSeries, sinceMs: number): number;
 }
 
 /**
@@ -58,6 +63,20 @@ export function handOutSkipped(series: Series, sink: SampleSink): void {
  */
 function showReset(series: Series, sink: SampleSink): void {
   if (series.zeroMs === 0) return;
-  if (series.lastMs === 0) sink.start(series, series.zeroMs);
-  else sink.append(series, series.zeroMs, 0);
+  if (series.lastMs !== 0) sink.append(series, series.zeroMs, 0);
+  else if (!resume(series, sink) && !series.merged) sink.start(series, series.zeroMs);
+}
+
+/**
+ * Lets the total of a series go on from its stored value if an earlier process has stored a larger one since the
+ * counters started. Then it had counted streams that have ended, or that this process has not heard of yet.
+ */
+function resume(series: Series, sink: SampleSink): boolean {
+  if (series.component.mode !== 'counter') return false;
+  const stored = sink.stored(series, series.zeroMs);
+  if (!(stored > series.total)) return false;
+  series.total = stored;
+  series.merged = true;
+  series.resumedMs = series.pendingMs;
+  return true;
 }

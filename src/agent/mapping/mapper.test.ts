@@ -40,6 +40,7 @@ function setUp(
     append: ({ labels }, tMs, value) => text(labels, tMs, String(value)),
     stale: ({ labels }, tMs) => text(labels, tMs, 'stale'),
     start: ({ labels }, tMs) => void starts.push(`${Object.fromEntries(labels)['__name__']} @${(tMs - t0) / 1_000}`),
+    stored: () => NaN,
   };
   const at = (seconds: number): Moment => ({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 });
   const send = (seconds: number, request: MetricsRequest): string[] => {
@@ -643,6 +644,7 @@ test('client series keep the names of up to a hundred servers; a pod of this nod
     append: ({ labels }) => void seen.push(Object.fromEntries(labels)['server_address'] ?? '-'),
     stale: () => {},
     start: () => {},
+    stored: () => NaN,
   };
   const send = (at: number, name: string, servers: readonly string[]): string[] => {
     seen.length = 0;

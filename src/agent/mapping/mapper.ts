@@ -69,8 +69,8 @@ export interface MapCounts {
  * learns the stream's start time, because the store may have values of an earlier process. When the labels that
  * distinguish streams are dropped, the streams' increments are added, and the sum never falls when one of them restarts
  * or ends.
- * Caveats: the sum of merged streams starts from zero when the agent starts, which a query sees as a counter reset.
- * The mapper does no I/O and has no clock: times are arguments.
+ * Caveats: when only the agent has restarted, the sum of merged streams goes on from its stored value, but what they
+ * counted in between may be missing. The mapper does no I/O and has no clock: times are arguments.
  */
 export class SeriesMapper {
   readonly table = new SeriesTable();
@@ -245,7 +245,7 @@ export class SeriesMapper {
     const reset = isReset(stream, point, values);
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
-    if (first) noteStart(stream, point.startNs, tMs);
+    if (first) noteStart(stream, point.startNs, values, tMs);
     if (reset) placeZero(stream, point, values, tMs);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
     if (first || reset || stream.shape.mode !== 'counter' || stream.shape.kind === 'summary') {
@@ -550,7 +550,6 @@ export class SeriesMapper {
       if (series.streams === 1) continue;
       series.merged = true;
       if (series.component.mode === 'level') series.total = addend(series.total);
-      if (series.lastMs === 0) series.zeroMs = 0;
     }
     this.#pace.join(stream);
   }
@@ -563,6 +562,7 @@ export class SeriesMapper {
       if (series.component.mode === 'level') series.total += addend(stream.values[i]!);
       else if (series.lastMs === 0) series.total += stream.values[i]!;
     });
+    noteStart(stream, stream.startNs, stream.values, Math.floor(stream.timeNs / 1e6));
   }
 
   #release(stream: Stream, series: readonly Series[]): void {

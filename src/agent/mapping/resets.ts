@@ -51,14 +51,29 @@ export function placeZero(stream: Stream, point: PointBase, values: readonly num
 }
 
 /**
- * Notes, before the first sample of a series, the start time of its counter. A series that several streams
- * feed, or whose values go both ways, has no start time.
+ * How long after its first sample a sum that went on from its stored value gets streams that the earlier process had
+ * counted. Instruments report all streams in each of their intervals, which are shorter.
+ * Units: ms.
  */
-export function noteStart({ series, family }: Stream, startNs: number, tMs: number): void {
+const resumingMs = 60_000;
+
+/**
+ * Notes the start time of a new stream. Before the first sample of a series it is kept with the series, of several
+ * streams the earliest. A series whose values go both ways has no start time. A series that has just gone on from its
+ * stored value counts a stream that started before from now on, because that value contains what it had counted.
+ */
+export function noteStart(
+  { series, family, values: counted }: Stream,
+  startNs: number,
+  values: ArrayLike<number>,
+  tMs: number,
+): void {
   const startMs = Math.floor(startNs / 1e6);
   if (startMs <= 0 || startMs >= tMs || family.type === 'gauge') return;
-  for (const s of series) {
-    if (s.lastMs === 0 && !s.merged && s.component.mode !== 'level') s.zeroMs = startMs;
+  for (const [i, s] of series.entries()) {
+    if (s.component.mode === 'level') continue;
+    if (s.lastMs === 0) s.zeroMs = s.zeroMs === 0 ? startMs : Math.min(s.zeroMs, startMs);
+    else if (startMs < s.resumedMs && tMs < s.resumedMs + resumingMs && counted[i] === 0) counted[i] = values[i]!;
   }
 }
 

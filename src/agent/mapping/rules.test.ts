@@ -59,6 +59,7 @@ class Run {
       this.samples.push(`stale ${labels.find(([k]) => k === 'k8s_pod_name')?.[1]} ${(tMs - t0) / 1_000}`);
     },
     start: (): void => {},
+    stored: (): number => NaN,
   };
   send(told: Told, seconds: number): void {
     this.sendAll([told], seconds);

@@ -11,7 +11,10 @@ export class Series implements SeriesRef {
   slot = -1;
   /** Number of streams that feed it now. */
   streams = 0;
-  /** True once two streams have fed it at the same time: from then on `total` grows by increments, and is never set. */
+  /**
+   * True once two streams have fed it at the same time, or an earlier process has stored a larger value: from then on
+   * `total` grows by increments, and is never set.
+   */
   merged = false;
   /** The current value. */
   total = 0;
@@ -25,10 +28,12 @@ export class Series implements SeriesRef {
   skippedMs = 0;
   /**
    * Time of the zero to insert before the waiting sample so that a reset is visible, ms; 0 for none. Before the first
-   * sample it is the start time of the counter, because an earlier agent process may have stored values from before
-   * that time.
+   * sample it is the start time of the counter, of several counters the earliest, because an earlier agent process may
+   * have stored values from before and after that time.
    */
   zeroMs = 0;
+  /** Time of the first sample, ms, if `total` went on there from a value that an earlier process has stored; else 0. */
+  resumedMs = 0;
   /** Exemplar of one of its values; null before the first. */
   exemplar: Exemplar | null = null;
 

@@ -199,7 +199,7 @@ test('an agent assigns spans to their pod once it has points of the same sender'
   expect(identity.spans(sent)).toMatchObject({ pod: null, unshown: { name: 'checkout-1' } });
   await reporter.exportMetrics();
   const mapper = new SeriesMapper(defaultPolicy('node-1'), identity);
-  const sink = { append: () => {}, stale: () => {}, start: () => {} };
+  const sink = { append: () => {}, stale: () => {}, start: () => {}, stored: () => NaN };
   for (const { url, body } of posts) {
     if (url.endsWith('/v1/metrics')) mapper.add(decodeMetricsRequest(body), { wall: 1e6, mono: 0 }, sink);
   }
@@ -214,7 +214,12 @@ describe('the agent notices the faults of a node', () => {
     const mapper = new SeriesMapper(defaultPolicy('node-1'), nodePods('shop/a'));
     const now = { wall: 1_000_000, mono: 1_000_000 };
     for (const { body } of posts)
-      mapper.add(decodeMetricsRequest(body), now, { append: () => {}, stale: () => {}, start: () => {} });
+      mapper.add(decodeMetricsRequest(body), now, {
+        append: () => {},
+        stale: () => {},
+        start: () => {},
+        stored: () => NaN,
+      });
     return { attached: attachedProcesses(mapper), unplaced: mapper.unplaced };
   };
   const sdk = { name: 'sdk', version: '' };

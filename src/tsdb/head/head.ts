@@ -112,6 +112,12 @@ export class Head {
     return newest !== undefined && newest.t < t && !newest.histogram && floatOf(newest.high, newest.low) !== 0;
   }
 
+  /** The value of the newest sample of the series; NaN without one since `sinceMs`, and for a histogram. */
+  newestValue(series: Labels | SeriesRef, sinceMs: number, log: HeadLog): number {
+    const newest = this.#series.newest(this.#lookUp(series, log));
+    return newest === undefined || newest.t < sinceMs || newest.histogram ? NaN : floatOf(newest.high, newest.low);
+  }
+
   appendHistogram(
     series: Labels | SeriesRef,
     t: number,

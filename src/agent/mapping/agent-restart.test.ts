@@ -1,0 +1,135 @@
+import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
+import { openStore, type Store } from '../../tsdb/index.ts';
+import type { MetricData } from '../otlp/model.ts';
+import type { SampleSink } from './hand-out.ts';
+import { SeriesMapper } from './mapper.ts';
+import { defaultPolicy } from './policy.ts';
+
+/** Counters of an instrument that goes on while its agent restarts. Their servers' names are labels of no series. */
+const t0 = 1_800_000_000_000;
+let store: Store;
+beforeEach(async () => {
+  store = await openStore({ dir: '/s', files: new MemoryFiles(), clock: new FakeClock(t0), logger: silentLogger });
+});
+afterEach(() => store.close());
+
+/** An agent over the store. Times are seconds after `t0`; the counters started an hour before. */
+class Agent {
+  readonly #mapper = new SeriesMapper(defaultPolicy('n'));
+  #stored: string[] = [];
+  readonly #sink: SampleSink = {
+    append: (series, tMs, value) => {
+      expect(store.append(series, tMs, value)).toBe('appended');
+      const { __name__: name, le } = Object.fromEntries(series.labels);
+      this.#stored.push(`${name}${le === undefined ? '' : ` ${le}`}: ${value}`);
+    },
+    stale: (series, tMs) => void store.appendStale(series, tMs),
+    start: (series, startMs) => void (store.appendStart(series, startMs) && this.#stored.push('zero')),
+    stored: (series, sinceMs) => store.newestValue(series, sinceMs),
+  };
+
+  /** Takes a request with a counter of each server, or with a histogram of as many values. Returns what is stored. */
+  send(seconds: number, values: Record<string, number>, { start = -3_600, histogram = false } = {}): string[] {
+    const now = { wall: t0 + seconds * 1_000, mono: seconds * 1_000 };
+    const points = Object.entries(values).map(([server, value]) => ({
+      attributes: [{ key: 'server.address', value: server }],
+      ...{ startNs: (t0 + start * 1_000) * 1e6, timeNs: now.wall * 1e6, noValue: false, exemplars: [], value },
+      ...{ count: value, sum: 2 * value, min: null, max: null, bounds: [1], bucketCounts: [value, 0] },
+    }));
+    const data: MetricData = histogram
+      ? { kind: 'histogram', temporality: 'cumulative', points }
+      : { kind: 'sum', temporality: 'cumulative', monotonic: true, points };
+    const metrics = [{ name: 'c', description: '', unit: '', data }];
+    this.#stored = [];
+    this.#mapper.add(
+      { resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] },
+      now,
+      this.#sink,
+    );
+    this.#mapper.flush(this.#sink);
+    return this.#stored;
+  }
+
+  expire(seconds: number): void {
+    this.#mapper.expire({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 }, this.#sink);
+  }
+
+  setDropLabels(seconds: number, ...labels: readonly string[]): void {
+    const policy = { ...defaultPolicy('n'), dropLabels: new Set(labels) };
+    this.#mapper.setPolicy(policy, { wall: t0 + seconds * 1_000, mono: seconds * 1_000 }, this.#sink);
+  }
+}
+
+test('a sum that counters have contributed to that have ended goes on from its stored value', () => {
+  const before = new Agent();
+  expect(before.send(0, { a: 100, b: 10 })).toEqual(['c: 110']);
+  for (let s = 10; s <= 100; s += 10) before.send(s, { a: 100 });
+  before.expire(100);
+  expect(before.send(110, { a: 100 })).toEqual(['c: 110']);
+  const after = new Agent();
+  expect(after.send(120, { a: 101 })).toEqual(['c: 110']);
+  expect(after.send(130, { a: 105 })).toEqual(['c: 114']);
+  expect(after.send(140, { a: 2 }, { start: 135 })).toEqual(['c: 116']);
+  expect(new Agent().send(150, { a: 3 }, { start: 135 })).toEqual(['c: 116']);
+});
+
+test('the counters of a sum may come in several requests: their past is not counted again', () => {
+  new Agent().send(0, { a: 100, b: 10 });
+  const after = new Agent();
+  expect(after.send(10, { a: 103 })).toEqual(['c: 110']);
+  expect(after.send(11, { b: 12 })).toEqual(['c: 110']);
+  expect(after.send(20, { a: 104, b: 13 })).toEqual(['c: 112']);
+});
+
+test('a sum whose counters all go on in one request misses nothing', () => {
+  new Agent().send(0, { a: 100, b: 10 });
+  expect(new Agent().send(10, { a: 103, b: 11 })).toEqual(['c: 114']);
+});
+
+test('a counter that is new since the restart counts in full', () => {
+  new Agent().send(0, { a: 100, b: 10 });
+  const after = new Agent();
+  after.send(10, { a: 101 });
+  expect(after.send(20, { c: 5 }, { start: 15 })).toEqual(['c: 115']);
+  // The counters of an instrument all have the start of the instrument, also one that it makes only now.
+  expect(after.send(75, { d: 7 })).toEqual(['c: 122']);
+});
+
+test('counters that restarted together with the agent are a reset', () => {
+  new Agent().send(0, { a: 100, b: 10 });
+  const after = new Agent();
+  expect(after.send(10, { a: 4, b: 5 }, { start: 5 })).toEqual(['c: 9']);
+  expect(after.send(11, { c: 1 }, { start: 5 })).toEqual(['c: 10']);
+});
+
+test('a counter of its own goes on with its raw values, and has a zero after a restart', () => {
+  new Agent().send(0, { a: 41 });
+  expect(new Agent().send(10, { a: 43 })).toEqual(['c: 43']);
+  expect(new Agent().send(20, { a: 50 }, { start: 15 })).toEqual(['zero', 'c: 50']);
+});
+
+test('a sum of histograms goes on in all of its series', () => {
+  const before = new Agent();
+  const values = (n: number): string[] => [
+    `c_bucket 1: ${n}`,
+    `c_bucket +Inf: ${n}`,
+    `c_count: ${n}`,
+    `c_sum: ${2 * n}`,
+  ];
+  expect(before.send(0, { a: 100, b: 10 }, { histogram: true })).toEqual(values(110));
+  const after = new Agent();
+  expect(after.send(10, { a: 101 }, { histogram: true })).toEqual(values(110));
+  expect(after.send(20, { a: 103 }, { histogram: true })).toEqual(values(112));
+});
+
+test('a sum goes on also where a config or a pod that comes after the restart leads its counters to it', () => {
+  new Agent().send(0, { a: 100, b: 10 });
+  const after = new Agent();
+  after.setDropLabels(5);
+  expect(after.send(10, { a: 101 })).toEqual(['c: 101']);
+  after.setDropLabels(15, 'server_address');
+  expect(after.send(20, { a: 105 })).toEqual(['c: 110']);
+  expect(after.send(21, { b: 12 })).toEqual(['c: 110']);
+});
