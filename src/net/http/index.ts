@@ -9,4 +9,5 @@ export { probeLimits, type HttpLimits } from './limits.ts';
 export { httpServerMetrics } from './metrics.ts';
 export { goneSignal, sendPart, writePart } from './outgoing.ts';
 export { isLoopback, peerAddress } from './peer-address.ts';
+export { parseQualityList, type Weighted } from './quality-list.ts';
 export { codeForm, type RefusalForm } from './refusal.ts';

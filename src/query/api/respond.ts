@@ -45,16 +45,15 @@ export async function sendSuccess(
   for (; !next.done && parts.length < pieceBytes; next = pieces.next()) parts.add(next.value);
   res.setHeader('content-type', jsonType);
   res.setHeader('vary', 'accept-encoding');
-  const zip =
-    parts.length > 1024 && acceptedEncoding(req.headers['accept-encoding'] as string | undefined) !== undefined;
-  if (next.done && !zip) {
+  const encoding = parts.length > 1024 ? acceptedEncoding(req.headers['accept-encoding']) : undefined;
+  if (next.done && encoding === undefined) {
     parts.add(tail);
     const body = parts.take();
     res.setHeader('content-length', body.length);
     res.end(body);
     return;
   }
-  const out = zip ? encoded(req, res) : res;
+  const out = encoded(res, encoding);
   const gone = goneSignal(res);
   for (; !next.done; next = pieces.next()) {
     parts.add(next.value);

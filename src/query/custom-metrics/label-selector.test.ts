@@ -39,6 +39,19 @@ test.each([',', '(,', '),', 'a in (b),'])('a selector of very many %p is refused
   expect(performance.now() - started).toBeLessThan(1_000);
 });
 
+test.each(['#a', 'a=#!', '!#!', 'a#b', 'a in#(b', 'a in (b#!', 'a#'])(
+  'a selector like %p with very many blanks is read in a moment',
+  (selector) => {
+    const started = performance.now();
+    try {
+      parseLabelSelector(selector.replace('#', ' '.repeat(64 * 1024)), 'labelSelector');
+    } catch (error) {
+      expect(String(error)).toMatch(/labelSelector/);
+    }
+    expect(performance.now() - started).toBeLessThan(500);
+  },
+);
+
 test('a selector may name hundreds of values', () => {
   const values = Array.from({ length: 900 }, (_, i) => `v${i}`);
   const [term] = parseLabelSelector(`app in (${values.join(',')})`, 'labelSelector');

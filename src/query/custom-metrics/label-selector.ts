@@ -12,7 +12,7 @@ export interface Requirement {
 
 const key = '[A-Za-z0-9_./-]+';
 const term = new RegExp(
-  `^\\s*(?:(!)\\s*(${key})|(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)|(${key})\\s*(==?|!=)\\s*([A-Za-z0-9_.-]*)|(${key}))\\s*$`,
+  `^(?:(!)\\s*(${key})|(${key})\\s+(in|notin)\\s*\\(([^()]*)\\)|(${key})\\s*(==?|!=)\\s*([A-Za-z0-9_.-]*)|(${key}))$`,
 );
 
 /**
@@ -20,9 +20,10 @@ const term = new RegExp(
  * Errors: ERR_INPUT_INVALID that names the term, or for more than a thousand commas.
  */
 export function parseLabelSelector(text: string, field: string): Requirement[] {
-  return selectorTerms(text, field).map((part) => {
+  return selectorTerms(text, field).map((untrimmed) => {
+    const part = untrimmed.trim();
     const match = term.exec(part);
-    if (!match) throw new OperatorError('ERR_INPUT_INVALID', `${field}: cannot read ${JSON.stringify(part.trim())}`);
+    if (!match) throw new OperatorError('ERR_INPUT_INVALID', `${field}: cannot read ${JSON.stringify(part)}`);
     const [, , missing, setKey, set, list, equalKey, operator, value, exists] = match;
     if (missing !== undefined) return { key: missing, operator: 'missing', values: [] };
     if (setKey !== undefined) {

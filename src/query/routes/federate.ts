@@ -7,7 +7,7 @@ import { lostNodesHeader } from '../api/lost-nodes-header.ts';
 import { ApiError } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
-import { encoded } from '../api/content-encoding.ts';
+import { acceptedEncoding, encoded } from '../api/content-encoding.ts';
 import { formatSample } from '../json/format-value.ts';
 import { matcherSets } from '../api/params.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
@@ -37,7 +37,7 @@ export const federate: Handler = async (call, deps) => {
   const escaping = /escaping=allow-utf-8/.test(req.headers.accept ?? '') ? 'allow-utf-8' : 'underscores';
   res.setHeader('content-type', `text/plain; version=0.0.4; charset=utf-8; escaping=${escaping}`);
   const spell = escaping === 'underscores' ? underscored : (name: string): string => name;
-  const out = encoded(req, res);
+  const out = encoded(res, acceptedEncoding(req.headers['accept-encoding']));
   let batch = '';
   const pace = new Pace(signal);
   const families = await familiesOf(results, { startMs, endMs, spell, cluster }, pace);
