@@ -127,3 +127,19 @@ test('metadata has each entry of the agents once, and entries for metrics of the
   await two!.stop();
   expect((await stage.ask('/api/v1/metadata')).json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
 });
+
+test('an agent that sends very many entries for one metric is missing from the metadata', async () => {
+  const [one, two] = stage.cluster.agents;
+  const answer = (count: number): string => {
+    const entries = Array.from({ length: count }, (_, i) => ({ type: 'gauge', help: String(i), unit: '' }));
+    return JSON.stringify({ status: 'success', data: { many: entries } });
+  };
+  one!.misbehave = (_req, res) => void res.end(answer(16));
+  two!.misbehave = (_req, res) => void res.end(answer(17));
+  for (const path of ['/api/v1/metadata', '/api/v1/targets/metadata']) {
+    const { json } = await stage.ask(path);
+    expect(json).toMatchObject({ degraded: true, missingNodes: ['node-2'] });
+    expect(json.warnings).toEqual([expect.stringMatching(/node-2 is missing from this answer: protocol.*\/many/)]);
+    expect(JSON.stringify(json.data).match(/"gauge","help":"\d+"/g)).toHaveLength(16);
+  }
+});

@@ -18,6 +18,10 @@ test.each([
   expect([...jsonPieces(value)].join('')).toBe(JSON.stringify(value));
 });
 
+test('the pieces of a map are those of an object with its entries', () => {
+  expect([...jsonPieces(new Map([['a', [1, 2]]]))]).toEqual([...jsonPieces({ a: [1, 2] })]);
+});
+
 test('a long list becomes many pieces, none of them longer than an element', () => {
   const edges = Array.from({ length: 1_000 }, (_, id) => ({ id }));
   const pieces = [...jsonPieces({ edges })];

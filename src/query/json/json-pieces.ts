@@ -1,6 +1,6 @@
 /**
- * The JSON of an answer in pieces: the elements of a list, or of the lists that are members of an object, each by
- * itself. `sendSuccess` lets other work run between pieces; a single text of megabytes would delay that work. Pure.
+ * The JSON of an answer in pieces: the elements of a list, or of the lists that are members of an object or of a map,
+ * each by itself. `sendSuccess` lets other work run between pieces; a single text of megabytes would delay that work. Pure.
  */
 export function* jsonPieces(value: object): Generator<string> {
   if (Array.isArray(value)) {
@@ -13,7 +13,7 @@ export function* jsonPieces(value: object): Generator<string> {
     return;
   }
   let before = '{';
-  for (const [name, member] of Object.entries(value)) {
+  for (const [name, member] of value instanceof Map ? (value as Map<string, unknown>) : Object.entries(value)) {
     if (member === undefined) continue;
     yield `${before}${JSON.stringify(name)}:`;
     before = ',';

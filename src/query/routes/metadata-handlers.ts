@@ -1,12 +1,18 @@
+import { compareText } from '../../base/text/texts.ts';
+import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
-import { knownMetrics, metadataOf, type MetricMetadata } from './metadata.ts';
+import { knownMetrics, mergedMetadata, metadataOf, type MetricMetadata } from './metadata.ts';
 import { ApiError } from '../api/api-error.ts';
 import { selectorParam, wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { jsonPieces } from '../json/json-pieces.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
 import { targetLabels } from './targets.ts';
+
+/** For pacing: one comparison, and taking in the name of a series, cost as much as this many samples. */
+const [compareWork, nameWork] = [20, 20];
 
 /**
  * `/api/v1/metadata`: the metadata that agents have of their metrics, and the metadata that this server has of metrics
@@ -19,16 +25,21 @@ export const metadata: Handler = async (call, deps) => {
   const perMetric = most(params, 'limit_per_metric');
   const request = runRequest(call);
   const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf);
-  const found = new Map<string, MetricMetadata[]>();
-  for (const one of answer.result) for (const [name, entries] of one) add(found, name, entries);
+  const pace = new Pace(call.signal);
+  const found = await mergedMetadata(answer.result, pace);
   for (const [name, entry] of Object.entries(knownMetrics)) if (!found.has(name)) found.set(name, [entry]);
-  let names = [...found.keys()].filter((name) => metric === '' || name === metric).sort();
+  const wanted = [...found.keys()].filter((name) => metric === '' || name === metric);
+  let names = await sortInTurns(pace, wanted, compareText, compareWork);
   let extras = answer;
   if (call.namespaces !== undefined) {
     const now = deps.clock.now();
     const from = now - deps.settings.lookbackDelta;
     const seen = await deps.runner.labelTexts('__name__', [], from, now, request);
-    const bases = new Set(seen.result.map((name) => name.replace(/_(bucket|count|sum)$/, '')));
+    const bases = new Set<string>();
+    for (const name of seen.result) {
+      bases.add(name.replace(/_(bucket|count|sum)$/, ''));
+      if (pace.spend(nameWork)) await pace.turn();
+    }
     names = names.filter((name) => bases.has(name));
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
@@ -36,7 +47,7 @@ export const metadata: Handler = async (call, deps) => {
   // As in Prometheus: `limit=0` gives no metrics, but `limit_per_metric=0` gives all entries of each metric.
   const shown = limit >= 0 ? names.slice(0, limit) : names;
   const cut = (entries: MetricMetadata[]): MetricMetadata[] => (perMetric > 0 ? entries.slice(0, perMetric) : entries);
-  const data = Object.fromEntries(shown.map((name) => [name, cut(found.get(name)!)]));
+  const data = new Map(shown.map((name) => [name, cut(found.get(name)!)]));
   await sendSuccess(req, res, jsonPieces(data), extras);
 };
 
@@ -72,15 +83,4 @@ function most(params: URLSearchParams, name: string): number {
   const limit = wholeNumber(params.get(name)) ?? -1;
   if (Number.isNaN(limit)) throw new ApiError('bad_data', `${name} must be a number`);
   return limit;
-}
-
-/** Agents of one version send equal entries; entries that differ are all listed. */
-function add(found: Map<string, MetricMetadata[]>, name: string, entries: readonly MetricMetadata[]): void {
-  const known = found.get(name) ?? [];
-  for (const entry of entries) {
-    const same = (other: MetricMetadata): boolean =>
-      other.type === entry.type && other.help === entry.help && other.unit === entry.unit;
-    if (!known.some(same)) known.push(entry);
-  }
-  found.set(name, known);
 }

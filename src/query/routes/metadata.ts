@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox';
+import type { Pacing } from '../../base/turns/turns.ts';
 import { parser } from '../../base/wire/parser.ts';
 
 /** An entry of `/api/v1/metadata` for a metric. */
@@ -48,18 +49,53 @@ export const knownMetrics: Readonly<Record<string, MetricMetadata>> = {
 };
 
 /** Unit as senders write it → unit in Prometheus' form. */
-const units: Readonly<Record<string, string>> = { s: 'seconds', ms: 'milliseconds', By: 'bytes', '{bytes}': 'bytes' };
+const units: ReadonlyMap<string, string> = new Map([
+  ['s', 'seconds'],
+  ['ms', 'milliseconds'],
+  ['By', 'bytes'],
+  ['{bytes}', 'bytes'],
+]);
 
+/** An agent has one entry for each metric; a few are admitted. */
+const maxEntries = 16;
 const text = Type.String();
 const parseMetadata = parser(
   'metadata',
-  Type.Record(text, Type.Array(Type.Object({ type: text, help: text, unit: text }))),
+  Type.Record(text, Type.Array(Type.Object({ type: text, help: text, unit: text }), { maxItems: maxEntries })),
 );
 
 /** An agent's metadata, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID. */
-export function metadataOf(data: unknown): [name: string, entries: MetricMetadata[]][] {
+export function metadataOf(data: unknown): AgentMetadata {
   return Object.entries(parseMetadata(data)).map(([name, entries]) => [
     name,
-    entries.map(({ type, help, unit }) => ({ type, help, unit: units[unit] ?? unit })),
+    entries.map(({ type, help, unit }) => ({ type, help, unit: units.get(unit) ?? unit })),
   ]);
+}
+
+export type AgentMetadata = readonly (readonly [name: string, entries: readonly MetricMetadata[]])[];
+
+/** For pacing: taking in an entry costs as much as this many samples, and one more for each character of its text. */
+const entryWork = 100;
+
+/**
+ * The metadata of all agents by metric. Agents of one version send equal entries; entries that differ are all listed.
+ * Takes time in proportion to the number of entries. Errors: those of the pacing.
+ */
+export async function mergedMetadata(
+  answers: readonly AgentMetadata[],
+  pacing: Pacing,
+): Promise<Map<string, MetricMetadata[]>> {
+  const found = new Map<string, MetricMetadata[]>();
+  const known = new Set<string>();
+  for (const [name, entries] of answers.flat()) {
+    let own = found.get(name);
+    if (own === undefined) found.set(name, (own = []));
+    for (const entry of entries) {
+      const key = JSON.stringify([name, entry.type, entry.help, entry.unit]);
+      if (!known.has(key)) own.push(entry);
+      known.add(key);
+      if (pacing.spend(entryWork + key.length)) await pacing.turn();
+    }
+  }
+  return found;
 }
