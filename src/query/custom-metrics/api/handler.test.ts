@@ -36,7 +36,7 @@ const everything: MetricProvider = {
   notReady: () => unready,
   find: ({ resource, metric }) =>
     expressions[metric] && (metric === 'm' || resource)
-      ? { samples: ['x'], windowMs: 60_000, label: resource?.label, ...expressions[metric] }
+      ? { times: ['timestamp(x)'], windowMs: 60_000, label: resource?.label, ...expressions[metric] }
       : undefined,
 };
 

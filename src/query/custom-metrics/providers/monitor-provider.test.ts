@@ -20,7 +20,7 @@ test('each selector of an expression reads only series of the namespace of its m
   expect(query.value).toBe(
     'sum by (k8s_pod_name) (rate(a{k8s_namespace_name="shop",verb="GET",x="y"}[2m])) / on (k8s_pod_name) max_over_time(b{k8s_namespace_name="shop",verb="GET"}[1h:1m])',
   );
-  expect(query.samples).toHaveLength(2);
+  expect(query.times).toHaveLength(2);
   expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
 });
 

@@ -7,7 +7,7 @@ import { judgeMetric, parse, printInOrder, typeOf, withMatchers, type Matcher } 
 import { defaultWindowMs, presetQuery } from './preset-provider.ts';
 import { monitorPresets } from './presets.ts';
 import type { MetricProvider, MetricQuery } from './provider.ts';
-import { sampleSelectors, widestRange } from './selectors.ts';
+import { sampleTimes, widestRange } from './selectors.ts';
 
 type MonitorMetric = NonNullable<NonNullable<TrafficMonitorSpec['autoscaling']>['metrics']>[number];
 
@@ -106,7 +106,7 @@ function exprQuery(
   const text = printInOrder(expr);
   return {
     value: typeOf(expr) === 'scalar' ? `vector(${text})` : text,
-    samples: sampleSelectors(expr),
+    times: sampleTimes(expr),
     windowMs: metric.window === undefined ? widestRange(expr) || windowMs : windowMs,
     label,
   };

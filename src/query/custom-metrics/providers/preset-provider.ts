@@ -36,6 +36,6 @@ export function presetQuery(
     own.push({ type: only === undefined ? '!=' : '=', name: resource.label, value: only ?? '' });
   }
   const by = resource ? [resource.label] : [namespaceLabel, 'service_name'];
-  const { value, samples } = preset({ by, matchers: [...own, ...matchers], window: `${windowMs}ms`, resource });
-  return { value, samples, windowMs, label: resource?.label };
+  const { value, times } = preset({ by, matchers: [...own, ...matchers], window: `${windowMs}ms`, resource });
+  return { value, times, windowMs, label: resource?.label };
 }

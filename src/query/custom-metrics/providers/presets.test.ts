@@ -1,12 +1,29 @@
 import { Engine } from '../../../promql/index.ts';
 import { MemorySource } from '../../../testing/promql/memory-source.ts';
 import { describedResource } from '../../../api/described-resources.ts';
-import { monitorPresets } from './presets.ts';
+import { combinedQuery, readRows } from '../values/evaluate.ts';
+import { presetQuery } from './preset-provider.ts';
+import { builtInPresets, monitorPresets, type Preset } from './presets.ts';
 
 const bytes = (labels: Record<string, string>, perSecond: number) => ({ labels, perSecond });
 
 /** BytesPerSecond of each Deployment of `shop`, after two minutes in which the counters `series` grew steadily. */
 async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Record<string, number>> {
+  const { value } = monitorPresets.BytesPerSecond({
+    by: ['k8s_namespace_name', 'k8s_deployment_name'],
+    matchers: [{ type: '=', name: 'k8s_namespace_name', value: 'shop' }],
+    window: '60000ms',
+    resource: describedResource('deployments.apps'),
+  });
+  const answer = await new Engine().instant(value, 120_000, { source: grown(series) });
+  if (answer.value.type !== 'vector') throw new Error(answer.value.type);
+  return Object.fromEntries(
+    answer.value.elements.map((e) => [Object.fromEntries(e.labels)['k8s_deployment_name'] ?? '', e.value]),
+  );
+}
+
+/** The counters after two minutes, with a sample every ten seconds. */
+function grown(series: readonly ReturnType<typeof bytes>[]): MemorySource {
   const source = new MemorySource();
   for (const { labels, perSecond } of series) {
     const pairs = Object.entries({ __name__: 'ebpf_network_flow_bytes', ...labels });
@@ -15,17 +32,7 @@ async function valueOf(series: readonly ReturnType<typeof bytes>[]): Promise<Rec
       Array.from({ length: 13 }, (_, i) => ({ time: i * 10_000, value: 10 * i * perSecond })),
     );
   }
-  const { value } = monitorPresets.BytesPerSecond({
-    by: ['k8s_namespace_name', 'k8s_deployment_name'],
-    matchers: [{ type: '=', name: 'k8s_namespace_name', value: 'shop' }],
-    window: '60000ms',
-    resource: describedResource('deployments.apps'),
-  });
-  const answer = await new Engine().instant(value, 120_000, { source });
-  if (answer.value.type !== 'vector') throw new Error(answer.value.type);
-  return Object.fromEntries(
-    answer.value.elements.map((e) => [Object.fromEntries(e.labels)['k8s_deployment_name'] ?? '', e.value]),
-  );
+  return source;
 }
 
 /**
@@ -65,4 +72,20 @@ test('BytesPerSecond has no value for a workload without captured flows', async 
     Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, value === 'shop' ? 'bank' : value]));
   const seen = ['node-1', 'node-2'].map((node) => flow('web', 'api', node, 300));
   expect(await valueOf(seen.map(({ labels, perSecond }) => bytes(elsewhere(labels), perSecond)))).toEqual({});
+});
+
+test.each<[string, Preset]>([
+  ['BytesPerSecond', monitorPresets.BytesPerSecond],
+  ['network_receive_bytes_per_second', builtInPresets['network_receive_bytes_per_second']!],
+  ['network_transmit_bytes_per_second', builtInPresets['network_transmit_bytes_per_second']!],
+])('a value of %s has the time of its newest samples, not the time at which it is asked for', async (_, preset) => {
+  const both = ['node-1', 'node-2'].flatMap((node) => [flow('web', 'api', node, 300), flow('api', 'web', node, 50)]);
+  const resource = describedResource('deployments.apps');
+  const query = presetQuery(preset, { resource, namespace: 'shop', matchers: [], names: undefined }, 60_000);
+  const answer = await new Engine().instant(combinedQuery(query), 150_000, { source: grown(both) });
+  const rows = readRows(answer, query.label, 150_000);
+  expect(rows.map(({ labels, timeMs }) => [labels['k8s_deployment_name'], timeMs]).sort()).toEqual([
+    ['api', 120_000],
+    ['web', 120_000],
+  ]);
 });

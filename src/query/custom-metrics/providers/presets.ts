@@ -2,7 +2,8 @@ import { namespaceLabel } from '../../../api/labels.ts';
 import type { autoscalingPresets } from '../../../api/v1alpha1/index.ts';
 import type { Matcher } from '../../../promql/index.ts';
 import type { DescribedResource } from '../../../api/described-resources.ts';
-import { selectorText } from './selectors.ts';
+import type { MetricQuery } from './provider.ts';
+import { selectorText, timeOf } from './selectors.ts';
 
 /** The name of a preset in `TrafficMonitor.spec.autoscaling`. */
 export type PresetName = (typeof autoscalingPresets)[number];
@@ -17,10 +18,7 @@ export interface PresetScope {
   readonly resource: DescribedResource | undefined;
 }
 
-export interface PresetText {
-  readonly value: string;
-  readonly samples: readonly string[];
-}
+export type PresetText = Pick<MetricQuery, 'value' | 'times'>;
 
 export type Preset = (scope: PresetScope) => PresetText;
 
@@ -32,7 +30,7 @@ const summedRate = (scope: PresetScope, name: string, ...more: readonly Matcher[
   `sum ${by(scope)} (rate(${selectorText(name, [...scope.matchers, ...more])}[${scope.window}]))`;
 const of = (scope: PresetScope, value: string, ...names: readonly string[]): PresetText => ({
   value,
-  samples: names.map((name) => selectorText(name, scope.matchers)),
+  times: names.map((name) => timeOf(selectorText(name, scope.matchers))),
 });
 
 const rateOf =
@@ -64,7 +62,7 @@ const bytesPerSecond: Preset = (scope) => {
   const ends = (['dst', 'src'] as const).map((end) => ({ end, rate: flowRate(end)(scope) }));
   // Not "+": an object that only sends, or only receives, would have no value.
   const apart = ends.map(({ end, rate }) => `label_replace(${rate.value}, "svc_end", "${end}", "", "")`);
-  return { value: `sum ${by(scope)} (${apart.join(' or ')})`, samples: ends.flatMap(({ rate }) => rate.samples) };
+  return { value: `sum ${by(scope)} (${apart.join(' or ')})`, times: ends.flatMap(({ rate }) => rate.times) };
 };
 
 /** The presets that a TrafficMonitor can name. */
@@ -116,7 +114,7 @@ function flowRate(end: 'src' | 'dst'): Preset {
       );
     return {
       value: `sum by (${scope.by.join(', ')}) (${renamed(`sum by (${keep.join(', ')}) (${kept})`)})`,
-      samples: [renamed(selectorText(flows, matchers))],
+      times: [renamed(timeOf(selectorText(flows, matchers)))],
     };
   };
 }

@@ -18,8 +18,11 @@ export interface MetricRequest {
 export interface MetricQuery {
   /** PromQL of an instant vector (or a scalar). */
   readonly value: string;
-  /** PromQL of the instant selectors that the value is computed from, for the times of their samples. */
-  readonly samples: readonly string[];
+  /**
+   * PromQL of the times of the samples that the value is computed from, one instant vector for each input. `timestamp`
+   * must be applied to the selector itself: of anything else it is the time of the evaluation. Units: seconds.
+   */
+  readonly times: readonly string[];
   /** The window of the value. Units: ms. */
   readonly windowMs: number;
   /** The label that names the object; undefined: every row describes the namespace itself. */

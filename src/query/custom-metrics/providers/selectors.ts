@@ -5,15 +5,18 @@ export function selectorText(name: string, matchers: readonly Matcher[]): string
   return `${name}{${matchers.map(printMatcher).join(',')}}`;
 }
 
-/** The instant selectors in an expression, each once and without offset; at most `limit`. */
-export function sampleSelectors(expr: Expr, limit = 4): string[] {
+/** The times of the newest samples of a selector. */
+export const timeOf = (selector: string): string => `timestamp(${selector})`;
+
+/** The times of the instant selectors in an expression, each once and without offset; at most `limit`. */
+export function sampleTimes(expr: Expr, limit = 4): string[] {
   const found = new Set<string>();
   const visit = (one: Expr): void => {
     if (one.kind === 'vector') found.add(print({ ...one, at: null, offset: { ms: 0 }, extension: null }));
     else for (const child of childrenOf(one)) visit(child);
   };
   visit(expr);
-  return [...found].slice(0, limit);
+  return [...found].slice(0, limit).map(timeOf);
 }
 
 /** The longest time that a part of the expression looks back, 0 where nothing does. Units: ms. */

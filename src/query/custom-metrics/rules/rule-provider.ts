@@ -1,7 +1,7 @@
 import { parse, type Matcher } from '../../../promql/index.ts';
 import { anyOf } from '../../../base/text/texts.ts';
 import type { MetricProvider, MetricQuery } from '../providers/provider.ts';
-import { sampleSelectors, widestRange } from '../providers/selectors.ts';
+import { sampleTimes, widestRange } from '../providers/selectors.ts';
 import { describedResource } from '../../../api/described-resources.ts';
 import { fillTemplate, insertsValueOf } from './query-template.ts';
 import type { RuleMetric } from './rule-series.ts';
@@ -58,5 +58,5 @@ function objectMatcher({ rule }: RuleMetric, name: string, names: readonly strin
 function ruleQuery({ rule, series }: RuleMetric, matchers: readonly Matcher[], label: string | undefined): MetricQuery {
   const value = fillTemplate(rule.metricsQuery, { series, matchers, label });
   const expr = parse(value);
-  return { value, samples: sampleSelectors(expr), windowMs: widestRange(expr), label };
+  return { value, times: sampleTimes(expr), windowMs: widestRange(expr), label };
 }

@@ -67,7 +67,7 @@ test('the series, the matchers and the grouping are filled into the query', () =
   expect(find('pods', 'http_requests_per_second', ['a', 'b'])).toEqual({
     value:
       'sum(rate(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"}[2m])) by (kubernetes_pod_name)',
-    samples: ['http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"}'],
+    times: ['timestamp(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name=~"a|b"})'],
     windowMs: 120_000,
     label: 'kubernetes_pod_name',
   });
@@ -79,7 +79,7 @@ test('a list of very many pods is left out of the query, unless the query insert
   expect(query?.value).toBe(
     'sum(rate(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name!=""}[2m])) by (kubernetes_pod_name)',
   );
-  expect(query?.samples).toEqual(['http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name!=""}']);
+  expect(query?.times).toEqual(['timestamp(http_requests_total{kubernetes_namespace="shop",kubernetes_pod_name!=""})']);
   expect(find('deployments.apps', 'jobs_named', many)?.value).toContain(many.join('|'));
 });
 

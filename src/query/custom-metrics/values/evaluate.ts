@@ -15,13 +15,13 @@ const part = 'svc_part';
 const marked = (query: string, name: string): string => `label_replace(${query}, "${part}", "${name}", "", "")`;
 
 /**
- * One query for values and sample times together, so that both read the same nodes. For each selector, it reads the
- * time of each object's newest sample.
+ * One query for values and sample times together, so that both read the same nodes. For each input, it reads the time
+ * of each object's newest sample.
  */
-export function combinedQuery({ value, samples, label }: MetricQuery): string {
+export function combinedQuery({ value, times, label }: MetricQuery): string {
   const by = label === undefined ? '' : ` by (${label})`;
-  const times = samples.map((selector, i) => marked(`max${by} (timestamp(${selector}))`, `time${i}`));
-  return [marked(`(${value})`, 'value'), ...times].join(' or ');
+  const newest = times.map((time, i) => marked(`max${by} (${time})`, `time${i}`));
+  return [marked(`(${value})`, 'value'), ...newest].join(' or ');
 }
 
 /** The rows of a value, each with its time, from the answer of a combined query. `nowMs` stands for unknown times. */
