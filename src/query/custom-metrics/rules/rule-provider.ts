@@ -26,7 +26,9 @@ export function ruleProvider({ metrics, notReady }: WatchedRules): MetricProvide
     find({ resource, namespace, metric, matchers, names }) {
       if (!resource) {
         const found = metrics().external.find((m) => m.metric === metric);
-        return found && ruleQuery(found, [...(namespaceMatcher(found, namespace!) ?? []), ...matchers], undefined);
+        if (!found) return undefined;
+        const scope = found.rule.namespaced ? (namespaceMatcher(found, namespace!) ?? []) : [];
+        return ruleQuery(found, [...scope, ...matchers], undefined);
       }
       const found = metrics().custom.find((m) => m.metric === metric && m.labels.has(resource.name));
       const label = found?.labels.get(resource.name);

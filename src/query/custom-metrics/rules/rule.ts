@@ -17,6 +17,8 @@ export interface AdapterRule {
   readonly overrides: ReadonlyMap<string, string>;
   /** The kind of objects that a label of this form names; undefined without a template. */
   readonly kindOf: ((label: string) => NamedKind | undefined) | undefined;
+  /** Whether an external metric is that of the requested namespace. Other metrics always are. */
+  readonly namespaced: boolean;
   /** The metric's name for a series' name; undefined if the rule does not match it. */
   readonly nameOf: (series: string) => string | undefined;
   readonly metricsQuery: QueryTemplate;
@@ -28,42 +30,55 @@ export interface AdapterRules {
 }
 
 /**
- * Reads a prometheus-adapter configuration: `rules` and `externalRules`.
+ * Reads a prometheus-adapter configuration: `rules` and `externalRules`. `unread` has the keys that are not read, with
+ * their places. The adapter refuses keys that it does not know; here, they take no metric away.
  * Errors: ERR_INPUT_INVALID that names the rule and its field.
  */
-export function readAdapterRules(text: string): AdapterRules {
+export function readAdapterRules(text: string): AdapterRules & { readonly unread: readonly string[] } {
   let document: unknown;
   try {
     document = parseYaml(text);
   } catch (cause) {
     throw new OperatorError('ERR_INPUT_INVALID', 'rules: not YAML', { cause });
   }
-  const root = mapping(document ?? {}, 'the file');
+  const unread: string[] = [];
+  const fields: ReadFields = (value, at, known) => {
+    const found = mapping(value, at === '' ? 'the file' : at);
+    for (const key of Object.keys(found)) if (!known.includes(key)) unread.push(at === '' ? key : `${at}.${key}`);
+    return found;
+  };
+  const root = fields(document ?? {}, '', ['rules', 'externalRules']);
   const list = (name: string): AdapterRule[] => {
     const value = root[name] ?? [];
     if (!Array.isArray(value)) return refuse(name, 'must be a list');
-    return value.map((rule, i) => readRule(mapping(rule, `${name}[${i}]`), `${name}[${i}]`));
+    return value.map((rule, i) => readRule(rule, `${name}[${i}]`, fields));
   };
-  return { rules: list('rules'), externalRules: list('externalRules') };
+  return { rules: list('rules'), externalRules: list('externalRules'), unread };
 }
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-function readRule(rule: Mapping, at: string): AdapterRule {
+/** The mapping at a place of the file, of which these keys are read. Errors: ERR_INPUT_INVALID. */
+type ReadFields = (value: unknown, at: string, known: readonly string[]) => Mapping;
+
+function readRule(value: unknown, at: string, fields: ReadFields): AdapterRule {
+  const rule = fields(value, at, ['seriesQuery', 'seriesFilters', 'resources', 'name', 'metricsQuery']);
   const seriesQuery = text(rule['seriesQuery'], `${at}.seriesQuery`);
   const metricsQuery = readTemplate(text(rule['metricsQuery'], `${at}.metricsQuery`), `${at}.metricsQuery`);
-  const resources = mapping(rule['resources'] ?? {}, `${at}.resources`);
-  const name = mapping(rule['name'] ?? {}, `${at}.name`);
+  const resources = fields(rule['resources'] ?? {}, `${at}.resources`, ['template', 'overrides', 'namespaced']);
+  const name = fields(rule['name'] ?? {}, `${at}.name`, ['matches', 'as']);
   const filters = rule['seriesFilters'] ?? [];
   if (!Array.isArray(filters)) return refuse(`${at}.seriesFilters`, 'must be a list');
   const tests = filters.flatMap((filter, i) => {
-    const { is, isNot } = mapping(filter, `${at}.seriesFilters[${i}]`);
+    const { is, isNot } = fields(filter, `${at}.seriesFilters[${i}]`, ['is', 'isNot']);
     const test = (pattern: unknown, where: string): ((series: string) => boolean) =>
       nameTest(text(pattern, where), where);
     const isMatch = is === undefined ? undefined : test(is, `${at}.seriesFilters[${i}].is`);
     const isOther = isNot === undefined ? undefined : test(isNot, `${at}.seriesFilters[${i}].isNot`);
     return [...(isMatch ? [isMatch] : []), ...(isOther ? [(series: string): boolean => !isOther(series)] : [])];
   });
+  const namespaced = resources['namespaced'] ?? true;
+  if (typeof namespaced !== 'boolean') return refuse(`${at}.resources.namespaced`, 'must be true or false');
   const template = optionalText(resources['template'], `${at}.resources.template`);
   const overrides = Object.entries(mapping(resources['overrides'] ?? {}, `${at}.resources.overrides`));
   return {
@@ -72,12 +87,13 @@ function readRule(rule: Mapping, at: string): AdapterRule {
     matchers: selector(seriesQuery, `${at}.seriesQuery`),
     selects: (series) => tests.every((test) => test(series)),
     overrides: new Map(
-      overrides.map(([label, value]) => {
-        const { group = '', resource } = mapping(value, `${at}.resources.overrides.${label}`);
+      overrides.map(([label, of]) => {
+        const { group = '', resource } = fields(of, `${at}.resources.overrides.${label}`, ['group', 'resource']);
         const kind = plural(text(resource, `${at}.resources.overrides.${label}.resource`));
         return [label, group === '' ? kind : `${kind}.${text(group, 'group')}`];
       }),
     ),
+    namespaced,
     kindOf: template === undefined ? undefined : labelReader(template, `${at}.resources.template`),
     nameOf: metricNamer(
       optionalText(name['matches'], `${at}.name.matches`) ?? '.*',

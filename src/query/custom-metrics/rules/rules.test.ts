@@ -90,6 +90,48 @@ test('a resource template maps labels to kinds, and a query can insert a value b
   expect(find('pods', 'jobs_waiting')).toBeUndefined();
 });
 
+/** The query of an external metric, for namespace `shop`, of a rule with these fields of `resources`. */
+function externalQuery(resources: object): string | undefined {
+  const fields = { metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})', resources };
+  const rule = { seriesQuery: '{__name__=~"^jobs_.*"}', ...fields };
+  const read = readAdapterRules(JSON.stringify({ externalRules: [rule] }));
+  const external = ruleMetrics(read.externalRules[0]!, jobs);
+  const { find: findExternal } = ruleProvider({ metrics: () => ({ custom: [], external }), notReady: () => undefined });
+  const request = { resource: undefined, namespace: 'shop', metric: 'jobs_waiting', names: undefined };
+  return findExternal({ ...request, matchers: [{ type: '=', name: 'queue', value: 'mail' }] })?.value;
+}
+
+test.each<[string, object, string]>([
+  ['by default', {}, 'sum(jobs_waiting{k8s_namespace_name="shop",queue="mail"})'],
+  ['where the rule says so', { namespaced: true }, 'sum(jobs_waiting{k8s_namespace_name="shop",queue="mail"})'],
+  ['unless the rule says no', { namespaced: false }, 'sum(jobs_waiting{queue="mail"})'],
+])('an external metric is that of the requested namespace %s', (_, more, value) => {
+  expect(externalQuery({ template: 'k8s_<<.Resource>>_name', ...more })).toBe(value);
+});
+
+test('the keys that are not read are named with their places', () => {
+  const filter = { is: 'a', isnot: 'b' };
+  const resources = { namespaced: true, overrides: { pod: { resource: 'pod', version: 'v1' } }, Template: 'x' };
+  const rule = {
+    seriesQuery: 'a',
+    metricsQuery: 'b',
+    seriesFilters: [filter],
+    resources,
+    name: { As: 'c' },
+    window: 1,
+  };
+  const { unread } = readAdapterRules(JSON.stringify({ rules: [rule], externalRules: [], resourceRules: {} }));
+  expect(unread).toEqual([
+    'resourceRules',
+    'rules[0].window',
+    'rules[0].resources.Template',
+    'rules[0].name.As',
+    'rules[0].seriesFilters[0].isnot',
+    'rules[0].resources.overrides.pod.version',
+  ]);
+  expect(readAdapterRules(config).unread).toEqual([]);
+});
+
 test.each<[string, RegExp]>([
   ['rules: 5', /rules: must be a list/],
   ['rules: [{metricsQuery: x}]', /rules\[0\]\.seriesQuery/],
@@ -101,6 +143,7 @@ test.each<[string, RegExp]>([
     'rules: [{seriesQuery: a, metricsQuery: b, resources: {template: "<<.Resource>>_<<.Resource>>"}}]',
     /rules\[0\]\.resources\.template: .*twice/,
   ],
+  ['externalRules: [{seriesQuery: a, metricsQuery: b, resources: {namespaced: 1}}]', /resources\.namespaced: must be/],
   ['a: [', /not YAML/],
 ])('the rules "%s" are refused with the reason', (text, message) => {
   expect(() => readAdapterRules(text)).toThrow(message);

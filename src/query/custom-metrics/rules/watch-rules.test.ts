@@ -83,6 +83,19 @@ test('while the rules are invalid, the last valid ones stay in force and their s
   await next('the mended rules', () => log.filter((line) => line.includes('rules read')).length === 2);
 });
 
+test('keys of the rules that are not read are logged once for each edit', async () => {
+  const warnings = (): string[] => log.filter((line) => line.includes('not read'));
+  writeFileSync(file, rules.replace('template:', 'namespacd: false, template:'));
+  start();
+  await until('the series are known', () => names() !== '');
+  expect(warnings()).toEqual([expect.stringContaining('rules[0].resources.namespacd')]);
+  await next('a second look', () => asked === 2);
+  expect(warnings()).toHaveLength(1);
+  writeFileSync(file, rules);
+  await next('a third look', () => asked === 3);
+  expect(warnings()).toHaveLength(1);
+});
+
 test('series are looked for as soon as the agents are listed, and until then the rules are not ready', async () => {
   synced = false;
   start();

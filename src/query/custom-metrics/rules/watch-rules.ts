@@ -39,6 +39,8 @@ const retryMs = 1_000;
  * applying, for this long. Units: ms.
  */
 const patienceMs = 30_000;
+/** The most keys that one line of the log names. */
+const maxNamedKeys = 10;
 
 /** The rules as they were read, and what each has made of its series. */
 interface RuleSet extends AdapterRules {
@@ -70,7 +72,7 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
       throw error;
     });
     if (now === text && latest) return;
-    const { rules, externalRules } = readAdapterRules(now);
+    const { rules, externalRules, unread } = readAdapterRules(now);
     text = now;
     // A rule that the edit left as it was keeps what is known.
     const before = new Map([...(shown?.known ?? []), ...(latest?.known ?? [])].map(([rule, is]) => [rule.text, is]));
@@ -81,6 +83,10 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
     }
     latest = { rules, externalRules, known, readAt: clock.monotonic() };
     logger.info('rules read', { file: options.file, rules: rules.length });
+    if (unread.length > 0) {
+      const keys = unread.slice(0, maxNamedKeys).join(', ');
+      logger.warn('keys of the rules are not read', { file: options.file, count: unread.length, keys });
+    }
   };
   const readAgain = async (): Promise<RuleSet> => {
     const error = await readRules().then(
