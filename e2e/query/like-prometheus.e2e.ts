@@ -157,6 +157,23 @@ test.each(named(alikeRequests(now / 1000)))("our answer has all of Prometheus' f
   expect(lacks(mine, model, 'body')).toEqual([]);
 });
 
+test('the features have the names of Prometheus, and its values but for those that differ on purpose', async () => {
+  // This Prometheus takes the samples of the test by remote write.
+  const differ = ['api openapi_3.1', 'api openapi_3.2', 'api remote_write_receiver', 'promql per_step_stats'];
+  const list = async (answer: Promise<Answer>): Promise<[string, boolean][]> => {
+    const { data } = JSON.parse((await answer).text) as { data: Record<string, Record<string, boolean>> };
+    return Object.entries(data).flatMap(([category, own]) =>
+      Object.entries(own).map(([name, isOn]): [string, boolean] => [`${category} ${name}`, isOn]),
+    );
+  };
+  const request: ApiRequest = { path: '/api/v1/features', params: {}, form: false };
+  const [mine, model] = [await list(ours(request)), new Map(await list(theirs(request)))];
+  expect(mine.filter(([name, isOn]) => model.get(name) !== isOn).map(([name]) => name)).toEqual(differ);
+  expect(differ.filter((name) => !model.has(name))).toEqual([]);
+  const ofLanguage = [...model.keys()].filter((name) => name.startsWith('promql'));
+  expect(mine.map(([name]) => name)).toEqual(expect.arrayContaining(ofLanguage));
+});
+
 test('flags that clients look up have the names and defaults of Prometheus', async () => {
   const flags = async (answer: Promise<Answer>): Promise<Record<string, string>> =>
     (JSON.parse((await answer).text) as { data: Record<string, string> }).data;

@@ -72,6 +72,7 @@ const routes: readonly [path: string, methods: Methods, handler: Handler][] = [
   ['/api/v1/status/tsdb/blocks', 'GET', status.blocks],
   ['/api/v1/status/walreplay', 'GET', status.walReplay],
   ['/api/v1/notifications', 'GET', status.notifications],
+  ['/api/v1/features', 'GET', status.featureList],
   ['/api/v1/services', 'GET', page.services],
   ['/api/v1/objects', 'GET', page.objects],
   ['/api/v1/explain', 'GET', explain],

@@ -132,6 +132,26 @@ describe('further paths and parameters', () => {
     expect(json.missingNodes).toEqual(['node-2']);
   });
 
+  test('the features that are said to be there are there: functions, operators and offsets', async () => {
+    const { json } = await stage.ask('/api/v1/features');
+    const { api, promql, promql_functions, promql_operators } = json.data as Record<string, Record<string, boolean>>;
+    expect([api!['query_stats'], api!['admin'], promql!['fill']]).toEqual([true, false, false]);
+    expect(promql_functions).toMatchObject({ rate: true, double_exponential_smoothing: true });
+    expect(promql_operators).toMatchObject({ '=~': true, limitk: true, unless: true });
+    const query = 'limitk(1, wide offset -1m) + on () group_left () count(wide @ end() unless wide)';
+    expect((await stage.ask('/api/v1/query', { query, time: at })).status).toBe(200);
+    expect((await stage.ask('/api/v1/query', { query: 'wide + fill (0) wide', time: at })).status).toBe(400);
+  });
+
+  test.each(['scrape_pools/config', 'search/metric_names', 'openapi.yaml', 'nothing'])(
+    'the path %s, which is not there, is answered as Prometheus answers unknown paths',
+    async (path) => {
+      const { status, text, headers } = await stage.ask(`/api/v1/${path}`);
+      const plain = 'text/plain; charset=utf-8';
+      expect([status, text, headers['content-type']]).toEqual([404, '404 page not found\n', plain]);
+    },
+  );
+
   test('the store status counts series over all agents', async () => {
     const { json } = await stage.ask('/api/v1/status/tsdb', { limit: '1' });
     expect(json.data).toMatchObject({

@@ -6,6 +6,7 @@ import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
 import { wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
+import { features } from './features.ts';
 import { buildInfo, configText, flags, runtimeInfo } from './status.ts';
 import { agentPool, targetsJson } from './targets.ts';
 import { countBytes, storeStatus } from './tsdb-status.ts';
@@ -33,6 +34,7 @@ export const scrapePools = fixed({ scrapePools: [agentPool] });
 export const blocks = fixed({ blocks: [] });
 export const walReplay = fixed({ min: 0, max: 0, current: 0 });
 export const notifications = fixed([]);
+export const featureList = fixed(features);
 
 export const buildinfo: Handler = async ({ req, res }, deps) => {
   await sendSuccess(req, res, [JSON.stringify(buildInfo(deps.version))]);
