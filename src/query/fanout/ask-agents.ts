@@ -1,7 +1,7 @@
 import type { Memory } from '../../base/memory-pool.ts';
 import { CutJson } from '../../base/text/cut-json.ts';
 import { isObject } from '../../base/text/texts.ts';
-import { Pace } from '../../base/turns/turns.ts';
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import type { TlsStreamResponse } from '../../net/tls-client.ts';
 import { QueryError, takeMemory } from '../../promql/index.ts';
 import type { ExpectedAgent } from '../agents/directory.ts';
@@ -69,6 +69,9 @@ async function textOf(body: TlsStreamResponse['body']): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
+/** Validates the `data` of an agent's answer. */
+export type ReadAnswer<T> = (data: unknown, pacing: Pacing, node: string) => Promise<T>;
+
 export interface AskOptions extends Omit<NodeTime, 'budget'> {
   readonly agents: readonly ExpectedAgent[];
   readonly memory: Memory;
@@ -76,7 +79,8 @@ export interface AskOptions extends Omit<NodeTime, 'budget'> {
 }
 
 /**
- * Sends the same request to all agents at the same time. `read` validates an answer and throws for an invalid one.
+ * Sends the same request to all agents at the same time. `read` validates an answer, in turns by `pacing`, and throws for
+ * an invalid one.
  * Guarantees: an agent's answer is whole in `answers`, in order of node names, or its node is in `lost`. A node that
  * is lost gives back the memory that its answers took.
  * Errors: the signal's reason; QueryError when the memory is spent.
@@ -84,7 +88,7 @@ export interface AskOptions extends Omit<NodeTime, 'budget'> {
 export async function askAgents<T>(
   question: AgentQuestion,
   { agents, asker, memory, ...time }: AskOptions,
-  read: (data: unknown, node: string) => T,
+  read: ReadAnswer<T>,
 ): Promise<{ answers: T[]; lost: Map<string, LostNode> }> {
   const asked = agents.map((agent) => ({ agent }));
   // These answers have no samples.
@@ -92,8 +96,9 @@ export async function askAgents<T>(
   const { answered, lost } = await askNodes(asked, { ...time, budget }, async (agent, own) => {
     const data = await asker(agent, question, { ...own, memory: own.budget.memory });
     try {
-      return read(data, agent.node);
+      return await read(data, new Pace(own.signal), agent.node);
     } catch (error) {
+      own.signal.throwIfAborted();
       throw asAgentFailure(error, true);
     }
   });

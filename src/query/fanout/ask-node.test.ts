@@ -35,7 +35,7 @@ describe('when one of a node’s two agents fails, the answer of the other gives
       return 'an answer';
     };
     const time = { clock: systemClock, agentTimeoutMs: 1_000, remainingMs: 10_000, signal };
-    const asked = await askAgents({ path: '/' }, { agents: [agent], asker, memory, ...time }, (data) => data);
+    const asked = await askAgents({ path: '/' }, { agents: [agent], asker, memory, ...time }, async (data) => data);
     expect([asked.answers, asked.lost.get('n')?.reason]).toEqual([[], 'unreachable']);
     expect([answers, held]).toEqual([1, 0]);
   });

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { nodeLabel } from '../../api/labels.ts';
+import { OperatorError } from '../../base/errors.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
-import { Pace } from '../../base/turns/turns.ts';
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import { parser } from '../../base/wire/parser.ts';
 import { selectorsOf } from '../../promql/index.ts';
 import { compareLabels, labelsFromObject, type Labels } from '../../tsdb/index.ts';
@@ -20,19 +21,20 @@ import { maxTimeMs, minTimeMs } from '../json/times.ts';
 const labelSet = Type.Record(Type.String(), Type.String());
 const parseSeries = parser(
   'exemplars',
-  Type.Array(
-    Type.Object({
-      seriesLabels: labelSet,
-      exemplars: Type.Array(Type.Object({ labels: labelSet, value: Type.String(), timestamp: Type.Number() })),
-    }),
-  ),
+  Type.Object({
+    seriesLabels: labelSet,
+    exemplars: Type.Array(Type.Object({ labels: labelSet, value: Type.String(), timestamp: Type.Number() })),
+  }),
 );
 
-/** For pacing: making the labels of one series, and one comparison, cost as much as this many samples. */
-const [seriesWork, compareWork] = [200, 20];
+/**
+ * For pacing: making the labels of one series, checking one exemplar, and one comparison, cost as much as this many
+ * samples.
+ */
+const [seriesWork, exemplarWork, compareWork] = [200, 50, 20];
 
 /** One element of the answer, in Prometheus' form. */
-type ExemplarSeries = ReturnType<typeof parseSeries>[number];
+type ExemplarSeries = ReturnType<typeof parseSeries>;
 
 /**
  * `/api/v1/query_exemplars`: exemplars of the series that any selector of the query matches, from all agents that may
@@ -63,15 +65,20 @@ export const exemplars: Handler = async (call, deps) => {
 
 /**
  * An agent's exemplars, rebuilt from the validated fields of its answer. Errors: ERR_INPUT_INVALID; AgentFailure
- * `protocol` for series of another node.
+ * `protocol` for series of another node; those of the pacing.
  */
-function seriesOf(data: unknown, node: string): ExemplarSeries[] {
-  return parseSeries(data).map(({ seriesLabels, exemplars: list }) => {
+export async function seriesOf(data: unknown, pacing: Pacing, node: string): Promise<ExemplarSeries[]> {
+  if (!Array.isArray(data)) throw new OperatorError('ERR_INPUT_INVALID', 'exemplars: must be a list');
+  const checked: ExemplarSeries[] = [];
+  for (const one of data as unknown[]) {
+    const { seriesLabels, exemplars: list } = parseSeries(one);
     const found = seriesLabels[nodeLabel];
     if (found !== node)
       throw new AgentFailure('protocol', `exemplars: series of ${JSON.stringify(found)} from the agent of ${node}`);
-    return { seriesLabels, exemplars: list.map(exemplarOf) };
-  });
+    checked.push({ seriesLabels, exemplars: list.map(exemplarOf) });
+    if (pacing.spend(seriesWork + list.length * exemplarWork)) await pacing.turn();
+  }
+  return checked;
 }
 
 function exemplarOf({ labels, value, timestamp }: ExemplarSeries['exemplars'][number]) {

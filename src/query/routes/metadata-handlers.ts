@@ -1,6 +1,6 @@
 import { compareText } from '../../base/text/texts.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
-import { Pace } from '../../base/turns/turns.ts';
+import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
 import { knownMetrics, mergedMetadata, metadataOf, type MetricMetadata } from './metadata.ts';
@@ -65,9 +65,9 @@ export const targetMetadata: Handler = async (call, deps) => {
     const target: Readonly<Record<string, string>> = targetLabels(node);
     return matchers.every(({ name, matches }) => matches(target[name] ?? ''));
   };
-  const read = (data: unknown, node: string): object[] => {
+  const read = async (data: unknown, pacing: Pacing, node: string): Promise<object[]> => {
     const target = targetLabels(node);
-    const wanted = metadataOf(data).filter(([name]) => metric === '' || name === metric);
+    const wanted = (await metadataOf(data, pacing)).filter(([name]) => metric === '' || name === metric);
     // The name is given only when the request did not name it, as in Prometheus.
     return wanted.flatMap(([name, entries]) =>
       entries.map((entry) => ({ target, ...(metric === '' ? { metric: name } : {}), ...entry })),

@@ -1,4 +1,6 @@
 import { Type } from '@sinclair/typebox';
+import { OperatorError } from '../../base/errors.ts';
+import { isObject } from '../../base/text/texts.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
 import { parser } from '../../base/wire/parser.ts';
 
@@ -59,23 +61,33 @@ const units: ReadonlyMap<string, string> = new Map([
 /** An agent has one entry for each metric; a few are admitted. */
 const maxEntries = 16;
 const text = Type.String();
-const parseMetadata = parser(
+const parseEntries = parser(
   'metadata',
-  Type.Record(text, Type.Array(Type.Object({ type: text, help: text, unit: text }), { maxItems: maxEntries })),
+  Type.Array(Type.Object({ type: text, help: text, unit: text }), { maxItems: maxEntries }),
 );
 
-/** An agent's metadata, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID. */
-export function metadataOf(data: unknown): AgentMetadata {
-  return Object.entries(parseMetadata(data)).map(([name, entries]) => [
-    name,
-    entries.map(({ type, help, unit }) => ({ type, help, unit: units.get(unit) ?? unit })),
-  ]);
-}
-
+/** The metrics of one agent. */
 export type AgentMetadata = readonly (readonly [name: string, entries: readonly MetricMetadata[]])[];
 
-/** For pacing: taking in an entry costs as much as this many samples, and one more for each character of its text. */
+/**
+ * For pacing: checking a metric, and taking in an entry, cost as much as this many samples; an entry, one more for each
+ * character of its text.
+ */
 const entryWork = 100;
+
+/**
+ * An agent's metadata, rebuilt from the validated fields. Errors: ERR_INPUT_INVALID; those of the pacing.
+ */
+export async function metadataOf(data: unknown, pacing: Pacing): Promise<AgentMetadata> {
+  if (!isObject(data)) throw new OperatorError('ERR_INPUT_INVALID', 'metadata: must be an object');
+  const found: [name: string, entries: readonly MetricMetadata[]][] = [];
+  for (const [name, entries] of Object.entries(data)) {
+    const own = parseEntries(entries).map(({ type, help, unit }) => ({ type, help, unit: units.get(unit) ?? unit }));
+    found.push([name, own]);
+    if (pacing.spend(entryWork)) await pacing.turn();
+  }
+  return found;
+}
 
 /**
  * The metadata of all agents by metric. Agents of one version send equal entries; entries that differ are all listed.

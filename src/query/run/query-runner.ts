@@ -11,7 +11,7 @@ import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
 import { Departures, withDeparted } from '../fanout/departed.ts';
 import { lostNodeWarning } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
-import { askAgents } from '../fanout/ask-agents.ts';
+import { askAgents, type ReadAnswer } from '../fanout/ask-agents.ts';
 import type { AgentQuestion } from '../fanout/ask-agents.ts';
 import type { IndexQuestion } from '../fanout/readers/index-reader.ts';
 import type { ReadSeries } from '../fanout/merge/series-collector.ts';
@@ -236,7 +236,7 @@ export class QueryRunner {
   ask<T>(
     question: AgentQuestion,
     request: RunRequest,
-    read: (data: unknown, node: string) => T,
+    read: ReadAnswer<T>,
     { nodes = () => true, reads = [] }: { nodes?: (node: string) => boolean; reads?: readonly QueryRead[] } = {},
   ): Promise<Answered<T[]>> {
     const { asker, clock, directory } = this.#options;
