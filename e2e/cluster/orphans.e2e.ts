@@ -98,20 +98,38 @@ describe('what a run leaves on the machine', () => {
     rmSync(temp, { recursive: true });
   });
 
+  test('a registry stays its user’s own where new folders are open to a group, also after a crashed run', () => {
+    const { temp, registry } = ownRegistry();
+    leaveRun(registry, '0123456789ab', JSON.stringify(deadRun));
+    const modes = `['', '/runs', '/data'].map((name) => (statSync('${registry}' + name).mode & 0o777).toString(8)).join()`;
+    const script = `process.umask(0o002); const run = await openRun(); console.log(${modes}); await run.close();`;
+    expect(runWithRegistry(temp, script)).toBe('700,700,700\n');
+    expect(readdirSync(temp)).toEqual([]);
+    rmSync(temp, { recursive: true });
+  });
+
   const foreign: [string, (registry: string) => void, RegExp][] = [
-    ['is a link', (registry) => linkTo(`${registry}-elsewhere`, registry), /is not a folder, so it is not used/],
-    ['others can write to', (registry) => chmodSync(registry, 0o775), /other users can write to .* \(mode 775\)/],
+    [
+      'is a link',
+      (registry) => linkTo(`${registry}-elsewhere`, registry),
+      /is not a folder, so it is not used\. Remove it, or set TMPDIR/,
+    ],
+    [
+      'others can write to',
+      (registry) => chmodSync(registry, 0o775),
+      /other users can write to .* \(mode 775\), so it is not used\. Wait for what still uses it to end, .*\. Then remove it, or/,
+    ],
   ];
   if (uid === 0) {
     const give = (registry: string): void => chownSync(registry, 65_534, 65_534);
-    foreign.push(['belongs to another user', give, /belongs to another user \(uid 65534\), so it is not used/]);
+    foreign.push(['belongs to another user', give, /belongs to another user \(uid 65534\), .* Remove it, or/]);
   }
   test.each(foreign)('a registry that %s is refused, and nothing is removed', (_what, change, sentence) => {
     const { temp, registry } = ownRegistry();
     leaveRun(registry, '0123456789ab', JSON.stringify(deadRun));
     change(registry);
     expect(() => openAndClose(temp)).toThrow(sentence);
-    expect(() => openAndClose(temp)).toThrow('Remove it, or set TMPDIR to a folder of your own.');
+    expect(() => openAndClose(temp)).toThrow('or set TMPDIR to a folder of your own.');
     expect(existsSync(join(registry, 'data', '0123456789ab'))).toBe(true);
     rmSync(temp, { recursive: true });
   });
@@ -127,7 +145,7 @@ function ownRegistry(): { temp: string; registry: string } {
 function leaveRun(registry: string, run: string, record: string): void {
   mkdirSync(join(registry, 'runs'), { recursive: true, mode: 0o700 });
   writeFileSync(join(registry, 'runs', run), record);
-  mkdirSync(join(registry, 'data', run), { recursive: true });
+  mkdirSync(join(registry, 'data', run), { recursive: true, mode: 0o700 });
 }
 
 function linkTo(elsewhere: string, path: string): void {

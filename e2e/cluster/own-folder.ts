@@ -15,13 +15,16 @@ export function claimFolder(path: string, mode: number): void {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
   const found = lstatSync(path);
-  const wayOut = 'Remove it, or set TMPDIR to a folder of your own.';
+  const orElse = 'or set TMPDIR to a folder of your own.';
+  const wayOut = `Remove it, ${orElse}`;
   if (!found.isDirectory()) throw new Error(`${path} is not a folder, so it is not used. ${wayOut}`);
   if (found.uid !== (process.getuid?.() ?? 0)) {
     throw new Error(`${path} belongs to another user (uid ${found.uid}), so it is not used. ${wayOut}`);
   }
   if ((found.mode & 0o022) !== 0) {
     const bits = (found.mode & 0o777).toString(8);
-    throw new Error(`other users can write to ${path} (mode ${bits}), so it is not used. ${wayOut}`);
+    // An earlier version made it so where the umask leaves new folders to a group, and may still use it.
+    const waiting = 'Wait for what still uses it to end, and keep what you need of it. Then remove it';
+    throw new Error(`other users can write to ${path} (mode ${bits}), so it is not used. ${waiting}, ${orElse}`);
   }
 }

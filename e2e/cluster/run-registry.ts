@@ -64,14 +64,14 @@ export async function openRun(options: RunOptions = {}): Promise<Run> {
   await reapDeadRuns();
   const id = randomBytes(6).toString('hex');
   const dir = options.dir ?? dataOf(id);
-  mkdirSync(dir, { recursive: true });
+  if (options.dir === undefined) whileFoldersGo(() => makeFolder('data', id));
+  else mkdirSync(dir, { recursive: true });
   if (readdirSync(dir).length > 0) throw new Error(`the folder ${dir} is not empty: a cluster needs a new one`);
   const identity = processIdentity(process.pid) ?? '';
   // Written aside and renamed: a run that starts at this moment must not read half a record and take this run for dead.
   const record: RunRecord = { owner: process.pid, ownerIdentity: identity, keep: options.keep ?? false };
   whileFoldersGo(() => {
-    claimFolder(registry, 0o700);
-    mkdirSync(runs, { recursive: true });
+    makeFolder('runs');
     writeFileSync(join(registry, `${id}.tmp`), JSON.stringify(record));
     renameSync(join(registry, `${id}.tmp`), join(runs, id));
   });
@@ -104,6 +104,15 @@ export async function giveBack(id: string): Promise<void> {
   if (record && !record.keep) rmSync(dataOf(id), { recursive: true, force: true, maxRetries: 5 });
   rmSync(join(runs, id), { force: true });
   removeEmptyRegistry();
+}
+
+/**
+ * Makes a folder of the registry, and those around it, one after the other: the end of another run may have removed
+ * them, and made at once they would have the mode of this user's new folders.
+ */
+function makeFolder(...path: string[]): void {
+  claimFolder(registry, 0o700);
+  path.forEach((_, i) => claimFolder(join(registry, ...path.slice(0, i + 1)), 0o700));
 }
 
 /** Removes the folders of the registry if they are empty, `runs` first: the last run leaves no folder. */
@@ -155,7 +164,7 @@ function claimNetwork(run: string, realAddresses: boolean): number {
   for (let n = 1; n <= lastNetwork; n++) {
     try {
       whileFoldersGo(() => {
-        mkdirSync(networks, { recursive: true });
+        makeFolder('networks');
         writeFileSync(join(networks, String(n)), run, { flag: 'wx' });
       });
     } catch (error) {
