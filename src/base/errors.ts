@@ -120,6 +120,14 @@ export function isDiskFull(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
+const meansCodes: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EACCES', 'EPERM']);
+
+/** Whether a file could not be read for lack of memory, file descriptors or a right: that says nothing about the file. */
+export function isBlameless(error: unknown): boolean {
+  if (error instanceof RangeError && error.message.includes('allocation failed')) return true;
+  return meansCodes.has((error as { code?: unknown }).code);
+}
+
 /** One line with an error and its causes, for logs and conditions. Never includes a stack. */
 export function errorText(error: unknown): string {
   const parts: string[] = [];

@@ -1,4 +1,4 @@
-import { errorText } from '../base/errors.ts';
+import { errorText, isBlameless, throwAll } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { Block } from './block/reader.ts';
 import { addInterval, decodeTombstones, encodeTombstones } from './block/tombstones.ts';
@@ -17,9 +17,6 @@ export interface BlockSetOptions {
   readonly files: FileLayer;
   readonly logger: Logger;
 }
-
-/** What a system error says about this process, or the machine, and not about the file. */
-const blameless: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EACCES']);
 
 /**
  * The finished blocks of a store, in time order. The set writes, merges and removes blocks, and gives them tombstones
@@ -228,7 +225,7 @@ export class BlockSet {
       this.#add(block);
     } catch (error) {
       block?.retire();
-      if (blameless.has((error as NodeJS.ErrnoException).code)) throw error;
+      if (isBlameless(error)) throw error;
       this.#quarantined++;
       await this.#setAside(path, error);
     }

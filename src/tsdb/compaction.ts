@@ -1,4 +1,5 @@
 import { appendTo } from '../base/collections/counts.ts';
+import { isBlameless } from '../base/errors.ts';
 import { blockRangeMs } from './block-range.ts';
 import type { Block } from './block/reader.ts';
 import type { BlockSource } from './block/writer.ts';
@@ -75,7 +76,7 @@ class Cursor {
     try {
       return this.#block.readChunks(this.#ordinal, this.#block.index.series(this.#ordinal).chunks);
     } catch (error) {
-      this.#onBad(this.#block, error);
+      if (!isBlameless(error)) this.#onBad(this.#block, error);
       throw error;
     }
   }

@@ -1,5 +1,5 @@
 import { crc32c } from '../../base/wire/crc32c.ts';
-import { OperatorError } from '../../base/errors.ts';
+import { isBlameless, OperatorError } from '../../base/errors.ts';
 import { decodePoints, encodePoints, recutChunk } from '../chunk/index.ts';
 import type { FileLayer, ReadableFile } from '../disk/file-layer.ts';
 import type { Chunk } from '../types.ts';
@@ -87,7 +87,8 @@ export class Block {
 
   /**
    * Reads chunks of one series, without its deleted samples. The bytes of the chunks may be views of a larger buffer.
-   * Errors: ERR_STORE_CORRUPT for a wrong checksum: damaged bytes are never returned.
+   * Errors: ERR_STORE_CORRUPT for a wrong checksum: damaged bytes are never returned. Those of the system, if this
+   * process lacks the means to read.
    */
   readChunks(ordinal: number, places: readonly ChunkPlace[]): Chunk[] {
     const intervals = this.tombstones.get(ordinal);
@@ -137,6 +138,7 @@ export class Block {
     try {
       return this.#file.read(offset, length, into);
     } catch (cause) {
+      if (isBlameless(cause)) throw cause;
       throw new OperatorError('ERR_STORE_CORRUPT', `block ${this.path}: cannot be read at ${offset}`, { cause });
     }
   }
