@@ -1,4 +1,4 @@
-import { errorText, isBlameless, throwAll } from '../base/errors.ts';
+import { errorText, isBlameless } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { Block } from './block/reader.ts';
 import { addInterval, decodeTombstones, encodeTombstones } from './block/tombstones.ts';
@@ -123,11 +123,9 @@ export class BlockSet {
     const merged = written && (await Block.open(written.path, files));
     this.#blocks = this.#blocks.filter((block) => !parts.includes(block));
     if (merged) this.#add(merged);
-    for (const block of parts) {
-      block.retire();
-      if (alone && merged) await files.remove(tombstonePath(block.path));
-      else await this.#removeFiles(block.path);
-    }
+    for (const block of parts) block.retire();
+    if (alone && merged) await files.remove(tombstonePath(parts[0]!.path));
+    else await this.#removeFiles(parts);
     await files.syncDir(dir);
     logger.info('store: blocks merged', { path: written?.path, parts: parts.length, bytes: merged?.bytes ?? 0 });
   }
@@ -155,12 +153,9 @@ export class BlockSet {
 
   async #drop(blocks: readonly Block[], why: string): Promise<void> {
     const { files, logger, dir } = this.#options;
-    for (const block of blocks) {
-      this.#blocks = this.#blocks.filter((b) => b !== block);
-      block.retire();
-      await this.#removeFiles(block.path);
-      logger.info('store: block removed', { path: block.path, bytes: block.bytes, why });
-    }
+    this.#blocks = this.#blocks.filter((block) => !blocks.includes(block));
+    for (const block of blocks) block.retire();
+    await this.#removeFiles(blocks, ({ path, bytes }) => logger.info('store: block removed', { path, bytes, why }));
     await files.syncDir(dir);
   }
 
@@ -258,10 +253,23 @@ export class BlockSet {
     }
   }
 
-  /** The tombstones are removed last: a block without them would show deleted samples. */
-  async #removeFiles(path: string): Promise<void> {
-    await this.#options.files.remove(path);
-    await this.#options.files.remove(tombstonePath(path));
+  /**
+   * Removes the files of blocks. The tombstones are removed last: a block without them would show deleted samples.
+   * Errors: the first of the system's, after all that can be removed have been.
+   */
+  async #removeFiles(blocks: readonly Block[], removed: (block: Block) => void = () => {}): Promise<void> {
+    const { files } = this.#options;
+    const failures: unknown[] = [];
+    for (const block of blocks) {
+      try {
+        await files.remove(block.path);
+        await files.remove(tombstonePath(block.path));
+        removed(block);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
   }
 }
 

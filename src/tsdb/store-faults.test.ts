@@ -149,20 +149,44 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
-  test('when one old block cannot be removed, the next upkeep removes the others', async () => {
+  test('old blocks that cannot be removed do not keep others, and the next upkeep goes on without them', async () => {
     const w = world();
     const hour = 3_600_000;
-    const store = await open(w);
+    const store = await open(w, { retentionMs: 20 * hour });
     await work(store, w.clock);
-    store.setRetention({ ms: hour, bytes: Infinity });
-    const [first] = w.files.paths().filter((path) => path.endsWith('.block'));
-    w.files.fault = (call, path) => call === 'remove' && path === first;
-    w.clock.jumpWall(10 * hour);
+    await work(store, w.clock);
     await w.clock.advance(2 * hour);
-    await store.maintain().catch(() => {});
+    const blocks = (): string[] => w.files.paths().filter((path) => path.endsWith('.block'));
+    const [first, second, third, ...newer] = blocks();
+    expect(newer).toHaveLength(2);
+    store.append(series[0]!, w.clock.now(), 1);
+    w.clock.jumpWall(4 * hour);
+    store.setRetention({ ms: 5 * hour, bytes: Infinity });
+    w.files.fault = (call, path) => call === 'remove' && (path === first || path === second);
+    await expect(store.maintain()).rejects.toThrow(`EIO: remove ${first}`);
+    expect(blocks()).toEqual([first, second, ...newer]);
+    expect(third).toBeDefined();
+    expect(store.stats().blocks).toBe(2);
     await store.maintain();
-    expect(w.files.paths().filter((path) => path.endsWith('.block'))).toEqual([first]);
+    expect(store.stats().blocks).toBe(4);
+    await store.close();
     expect(w.files.unclosedReads.size).toBe(0);
+  });
+
+  test('parts of a merge that cannot be removed stay neither in the set nor open, and a restart removes them', async () => {
+    const w = world();
+    let store = await open(w);
+    await work(store, w.clock);
+    w.files.fault = (call, path) => call === 'remove' && path.endsWith('.block');
+    const { failures } = await work(store, w.clock);
+    expect([failures, store.stats().blocks]).toEqual([1, 2]);
+    expect(w.files.unclosedReads.size).toBe(2);
+    const whole = held(store);
+    await store.close();
+    w.files.fault = undefined;
+    store = await open(w);
+    expect(w.files.paths().filter((path) => path.endsWith('.block'))).toHaveLength(2);
+    expect(held(store)).toEqual(whole);
     await store.close();
   });
 
