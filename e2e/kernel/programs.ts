@@ -4,7 +4,6 @@ import { dirname, join } from 'node:path';
 import { bundle, bundleFile, root } from '../../scripts/build/bundle.ts';
 import { findGo } from '../cluster/go-toolchain.ts';
 import { defaultCacheDir } from '../../src/testing/cache-dir.ts';
-import { toolEnvironment } from '../cluster/processes.ts';
 import { programFiles } from './orders.ts';
 
 const own = import.meta.dirname;
@@ -29,7 +28,7 @@ export async function buildPrograms(dir: string, log: (line: string) => void): P
   copyFileSync(join(own, 'workloads/server.py'), to('python'));
   const go = await findGo(defaultCacheDir(), { log });
   execFileSync(go.path, ['build', '-o', to('go'), join(own, 'workloads/server.go')], {
-    env: toolEnvironment({ CGO_ENABLED: '0', GOFLAGS: '', GOWORK: 'off' }),
+    env: { ...go.env, GOFLAGS: '', GOWORK: 'off' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }
