@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../src/testing/until.ts';
@@ -36,6 +36,28 @@ test('work under one lock is done one after the other, and no file is left', asy
   expect(done).toEqual(['first', 'second']);
   expect(readdirSync(temp)).toEqual(['v1']);
 });
+
+test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])(
+  'where a folder has no hard links (%s), a lock is taken, names its holder and is waited for all the same',
+  async (code) => {
+    let asked = 0;
+    const link = (): never => {
+      asked++;
+      throw Object.assign(new Error(`${code}: no link`), { code });
+    };
+    const abort = new AbortController();
+    await underLock(dir, { log, link }, async () => {
+      expect(readFileSync(lock, 'utf8')).toBe(`${process.pid} ${processIdentity(process.pid)}`);
+      const next = underLock(dir, { log, link, signal: abort.signal }, async () => 'done');
+      await until('the second waits', () => said[0]);
+      abort.abort(new Error('Ctrl-C'));
+      await expect(next).rejects.toThrow('Ctrl-C');
+      expect([asked, readdirSync(temp).toSorted()]).toEqual([2, ['v1', 'v1.lock']]);
+    });
+    expect(readdirSync(temp)).toEqual(['v1']);
+  },
+  10_000,
+);
 
 test('a wait ends with the signal, and the lock stays', async () => {
   writeFileSync(lock, `${process.pid} ${processIdentity(process.pid)}`);

@@ -4,12 +4,19 @@ import { sleep, systemClock } from '../../src/base/clock.ts';
 import { signsOfLife } from './progress.ts';
 import { processIdentity } from './processes.ts';
 
+type Link = (existing: string, path: string) => void;
+
 export interface LockOptions {
   /** Where a wait is reported. */
   log: (line: string) => void;
   /** Ends a wait. */
   signal?: AbortSignal | undefined;
+  /** Makes a hard link. Default: that of the system. */
+  link?: Link;
 }
+
+/** What a file system without hard links answers, or one that gives a file no more of them. */
+const noLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /** How long a lock that names no holder is left alone: another program may be writing it. Units: ms. */
 const namelessMs = 5_000;
@@ -29,12 +36,12 @@ export async function underLock<T>(dir: string, options: LockOptions, work: () =
   }
 }
 
-async function take(path: string, dir: string, { log, signal }: LockOptions): Promise<void> {
+async function take(path: string, dir: string, { log, signal, link = linkSync }: LockOptions): Promise<void> {
   let end: (() => void) | undefined;
   try {
     for (;;) {
       signal?.throwIfAborted();
-      const holder = tryToTake(path, dir);
+      const holder = tryToTake(path, dir, link);
       if (holder === undefined) return;
       if (!end) {
         const say = (): void => log(`waiting for another build (${path} held by process ${holder})`);
@@ -49,10 +56,10 @@ async function take(path: string, dir: string, { log, signal }: LockOptions): Pr
 }
 
 /** Takes the lock if it is free, or if its holder is gone. Otherwise returns the holder: its pid, or `unknown`. */
-function tryToTake(path: string, dir: string): string | undefined {
+function tryToTake(path: string, dir: string, link: Link): string | undefined {
   try {
     mkdirSync(dir, { recursive: true });
-    while (!write(path)) {
+    while (!write(path, link)) {
       const found = readIfThere(path);
       if (!found) continue;
       const holder = holderOf(found.text);
@@ -68,12 +75,21 @@ function tryToTake(path: string, dir: string): string | undefined {
   }
 }
 
-/** False if the lock exists. Written aside and linked into its place, a lock never lacks the name of its holder. */
-function write(path: string): boolean {
+/**
+ * False if the lock exists. Written aside and linked into its place, a lock never lacks the name of its holder; without
+ * hard links it does for a moment.
+ */
+function write(path: string, link: Link): boolean {
   const aside = `${path}.${randomUUID()}`;
+  const text = `${process.pid} ${processIdentity(process.pid) ?? ''}`;
   try {
-    writeFileSync(aside, `${process.pid} ${processIdentity(process.pid) ?? ''}`, { flag: 'wx' });
-    linkSync(aside, path);
+    writeFileSync(aside, text, { flag: 'wx' });
+    try {
+      link(aside, path);
+    } catch (error) {
+      if (!noLinks.has((error as NodeJS.ErrnoException).code)) throw error;
+      writeFileSync(path, text, { flag: 'wx' });
+    }
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
