@@ -37,14 +37,26 @@ test('a directory that cannot be written ends the start; the error has its path,
   });
 });
 
-test.each(['ENOSPC', 'EDQUOT'])('if there is no room for a folder (%s), the remedy is to make some', async (code) => {
-  const files = {
-    ...nodeFiles,
-    makeDir: () => Promise.reject(Object.assign(new Error(`${code}: no space left on device`), { code })),
-  };
+const systemError = (code: string): Error => Object.assign(new Error(code), { code });
+const reading = 'let the user of the agent read and write it and the files in it';
+
+const remedies: [cause: Error, remedy: string][] = [
+  [systemError('ENOSPC'), 'make room on its volume'],
+  [systemError('EDQUOT'), 'make room on its volume'],
+  [systemError('EMFILE'), 'raise the limit of open files'],
+  [systemError('ENFILE'), 'raise the limit of open files'],
+  [systemError('ENOMEM'), 'give the agent more memory'],
+  [new RangeError('Array buffer allocation failed'), 'give the agent more memory'],
+  [systemError('EACCES'), reading],
+  [systemError('EPERM'), reading],
+  [systemError('EROFS'), 'mount it writable for the user of the agent, or name another one with --data-dir'],
+];
+const rows = remedies.map(([cause, remedy]) => [cause.message, remedy, cause] as const);
+test.each(rows)('if the data cannot be opened (%s), the remedy is: %s', async (_message, remedy, cause) => {
+  const files = { ...nodeFiles, makeDir: () => Promise.reject(cause) };
   await expect(openDataDir(dir, { ...options(dir), files })).rejects.toMatchObject({
     code: 'ERR_STORE_WRITE',
-    message: expect.stringMatching(`^data-dir .*: ${code}: .*; make room on its volume$`) as string,
+    message: `data-dir ${dir}: ${cause.message}; ${remedy}`,
   });
 });
 
