@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generateKeyPairSync } from 'node:crypto';
@@ -57,9 +57,12 @@ export async function startOutsideWorld(options: {
   platform.state.install({ account: options.org, appId });
   const keyVersion = await importKey(kms.port, appKey.export({ type: 'pkcs1', format: 'pem' }) as string);
   // Last, so that a start that fails or is interrupted leaves no file.
-  const dir = await mkdtemp(join(tmpdir(), 'svc-outside-'));
+  const dir = mkdtempSync(join(tmpdir(), 'svc-outside-'));
+  const remove = (): void => rmSync(dir, { recursive: true, force: true });
+  // A second Ctrl-C ends this process without `stop`.
+  process.once('exit', remove);
   const caFile = join(dir, 'ca.crt');
-  await writeFile(caFile, ca.cert);
+  writeFileSync(caFile, ca.cert);
   return {
     appId,
     keyVersion,
@@ -69,7 +72,8 @@ export async function startOutsideWorld(options: {
     minterEnv: { KMS_API_ENDPOINT: `${publicHost}:${kms.port}`, NODE_EXTRA_CA_CERTS: caFile },
     stop: async () => {
       await Promise.all([kms.stop(), platform.stop(), issuer.stop()]);
-      await rm(dir, { recursive: true, force: true });
+      remove();
+      process.off('exit', remove);
     },
   };
 }
