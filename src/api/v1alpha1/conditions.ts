@@ -147,7 +147,8 @@ export const trafficMonitorConditions = {
   Exporting: exporting,
   MetricsOffered: {
     good: 'True',
-    about: 'Autoscalers can ask for every metric of the monitor. Absent if no spec with metrics is in force.',
+    about:
+      'Autoscalers can ask for every metric of the monitor. Absent while the monitor is suspended, and where the spec in force has no metrics or there is none.',
     reasons: {
       Offered: 'Each metric can be computed, and its expression costs what is allowed for each series.',
       ResourceUnknown: 'A metric describes a kind that no series of the monitor names; it is not offered.',

@@ -31,8 +31,8 @@ export function faultText(faults: readonly FaultyMetric[]): string {
 }
 
 /**
- * `MetricsOffered`: whether autoscalers can ask for every metric of a monitor, by the spec that is in force; absent
- * without metrics.
+ * `MetricsOffered`: whether autoscalers can ask for every metric of a monitor, by the spec that is in force. Absent
+ * while the monitor is suspended, and where the spec in force has no metrics or there is none.
  */
 export function metricsOffered(inForce: TrafficMonitorSpec | null): ConditionInput[] {
   const type = 'MetricsOffered';
