@@ -65,9 +65,13 @@ const platform: Case[] = [
 ];
 
 const key: Case[] = [
-  refuses('a bare key', { kms: { keyVersion: keyOne.replace(/\/cryptoKeyVersions.*/, '') } }, /name one key version/),
-  refuses('version 0', { kms: { keyVersion: keyOne.replace(/1$/, '0') } }, /name one key version/),
-  refuses('a private key', { kms: { keyVersion: '-----BEGIN PRIVATE KEY-----' } }, /name one key version/),
+  refuses(
+    'a bare key',
+    { kms: { keyVersion: keyOne.replace(/\/cryptoKeyVersions.*/, '') } },
+    /name one version of a key/,
+  ),
+  refuses('version 0', { kms: { keyVersion: keyOne.replace(/1$/, '0') } }, /name one version of a key/),
+  refuses('a private key', { kms: { keyVersion: '-----BEGIN PRIVATE KEY-----' } }, /name one version of a key/),
   accepts('a project of a domain, and a key of 63 characters', {
     kms: { keyVersion: keyOne.replace('/p/', '/example.com:my_p/').replace('/k/', `/${'K'.repeat(63)}/`) },
   }),
@@ -94,7 +98,7 @@ const key: Case[] = [
   refuses(
     'a bare key as the next version',
     { kms: { nextKeyVersion: 'projects/p' } },
-    /name one key version|another version/,
+    /name one version of a key|another version/,
   ),
 ];
 

@@ -14,4 +14,4 @@ export const maybeKeyPattern = `^(${key}(${version})?)?$`;
 
 /** The name of a key version in words, for messages. */
 export const keyVersionForm =
-  'projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/N of letters, digits and - (P also : . _, R and K also _ and at most 63 characters, N at most ten digits)';
+  'projects/P/locations/L/keyRings/R/cryptoKeys/K/cryptoKeyVersions/N, where L has letters, digits and -, P also : . _, R and K also _ (up to 63), N from 1, at most ten digits';

@@ -26,7 +26,7 @@ export const keyVersion = (description: string) =>
     maxLength: 512,
     ...rules({
       rule: `self.matches('${keyVersionPattern}')`,
-      message: `name one key version: ${keyVersionForm}`,
+      message: `name one version of a key: ${keyVersionForm}`,
     }),
   });
 
