@@ -1,5 +1,4 @@
-import { type FileHandle, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { readlinkSync } from 'node:fs';
+import { type FileHandle, mkdtemp, readdir, readFile, readlink, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -19,13 +18,13 @@ afterEach(() => rm(dir, { recursive: true }));
 /** Writes the lock file of a holder that last touched it `age` seconds ago. */
 async function leave(holder: object, age = 0): Promise<void> {
   const path = join(dir, 'lock');
+  const pids = await readlink('/proc/self/ns/pid');
   await writeFile(
     path,
     JSON.stringify({ id: 'x', pid: process.pid, started: '1', pids, host: hostname(), boot: await boot(), ...holder }),
   );
   await utimes(path, now / 1000 - age, now / 1000 - age);
 }
-const pids = readlinkSync('/proc/self/ns/pid');
 const boot = async (): Promise<string> => (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
 
 test('a lock is held until it is released', async () => {
