@@ -21,8 +21,8 @@ export interface AdmissionLimits {
 export const leastWaitingBytes = 64 * 1024;
 
 /**
- * Default of `waitingBytes`: 256 usual requests. One query server has at most 64 connections to an agent, so no request
- * of one caller is refused because of what up to four query servers ask on the caller's behalf.
+ * Default of `waitingBytes`: 256 usual requests. One query server has at most 64 connections to an agent, so no usual
+ * request of one caller is refused because of what up to four query servers ask on the caller's behalf.
  */
 export const defaultWaitingBytes = 256 * leastWaitingBytes;
 
