@@ -73,7 +73,7 @@ async function install(options: RunFlags & Record<string, unknown>): Promise<voi
   const { namespace } = settings;
   await onCluster(options, { userAgent: 'svc-install', namespace }, async (deps) => {
     const planned = async (mode: ImportRequest['dryRun'], progress = say): Promise<ObjectChange[]> =>
-      planInstallation(await rendered(mode, progress), deps, { force: options.forceConflicts });
+      planInstallation(await rendered(mode, progress), deps, { namespace, force: options.forceConflicts });
     // The import of a key cannot be undone, so the API server is asked before whether it takes the installation, with
     // the version that signs already, if there is one.
     if (withMinter && minterSettings.vcsPemPath !== '' && dryRun === 'none') await planned('server', () => {});

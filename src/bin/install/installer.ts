@@ -6,6 +6,7 @@ import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient
 import { keyOf } from '../../runtime/index.ts';
 import { isOurs } from './namespaces.ts';
 import { readable, unifiedDiff } from './object-diff.ts';
+import { refuseOtherInstallation } from './other-installation.ts';
 import { nameOfObject, resourceOf } from './resources.ts';
 
 export const installManager = 'svc-install';
@@ -35,13 +36,15 @@ export interface InstallerDeps {
  *
  * Caveats: an object in a namespace that does not exist yet is checked as if it were in `default`. An object of a kind
  * that this installation brings is shown unchecked, because the server does not know the kind yet.
- * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names the manager that owns the fields.
+ * Errors: those of the API server, with the object's name; ERR_APPLY_CONFLICT names the manager that owns the fields;
+ * ERR_CONFIG_INVALID when the operator is installed in another namespace.
  */
 export async function planInstallation(
   wanted: readonly KubeObject[],
   deps: InstallerDeps,
-  options: { force: boolean },
+  options: { namespace: string; force: boolean },
 ): Promise<ObjectChange[]> {
+  await refuseOtherInstallation(options.namespace, deps);
   const changes: ObjectChange[] = [];
   const absent = new Set<string>();
   for (const object of wanted) {

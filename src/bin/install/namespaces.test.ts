@@ -1,15 +1,21 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { OperatorError } from '../../base/errors.ts';
+import { kinds } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
-import { controllerDefaults, names, renderInstallation } from '../../render/index.ts';
+import { controllerDefaults, names, platformDefaults, renderInstallation, renderPlatform } from '../../render/index.ts';
 import type { MinterInstallation } from '../../render/index.ts';
 import { aConfigMap, anObject, aResource, FakeApiServer, FakeClock } from '../../testing/index.ts';
 import { applyInstallation, planInstallation, toApply, type InstallerDeps, type ObjectChange } from './installer.ts';
 import { uninstall } from './uninstaller.ts';
 
-/** Whose a namespace is decides whether an installation changes it, and whether it goes with the installation. */
+/**
+ * Whose a namespace is decides whether an installation changes it, and whether it goes with the installation. A command
+ * with the wrong namespace changes nothing.
+ */
 
 const namespace = 'monitoring';
 const { namespaces, configMaps, deployments, events, leases, secrets, serviceAccounts } = coreResources;
+const { clusterRoleBindings, customResourceDefinitions, daemonSets } = coreResources;
 const widgets = aResource('Widget');
 
 let server: FakeApiServer;
@@ -33,9 +39,9 @@ const inside = (): string[] =>
     .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 
 /** Plans an installation in the namespace and applies it, as the command does. */
-async function install(): Promise<ObjectChange[]> {
-  const wanted = renderInstallation({ controller: { ...controllerDefaults, namespace } });
-  const changes = await planInstallation(wanted, deps, { force: false });
+async function install(into = namespace): Promise<ObjectChange[]> {
+  const wanted = renderInstallation({ controller: { ...controllerDefaults, namespace: into } });
+  const changes = await planInstallation(wanted, deps, { namespace: into, force: false });
   await applyInstallation(toApply(changes), deps, { force: false, onDone: () => {} });
   return changes;
 }
@@ -50,7 +56,7 @@ function run(): void {
   server.put(serviceAccounts, anObject({ kind: 'ServiceAccount', metadata: { namespace, name: 'default' } }));
 }
 
-const remove = (options: { dryRun?: boolean } = {}): Promise<void> =>
+const remove = (options: { namespace?: string; dryRun?: boolean } = {}): Promise<void> =>
   uninstall(
     {
       namespace,
@@ -134,6 +140,50 @@ test('the records of the Helm release that made the namespace do not keep it, th
   server.storage.remove(secrets, namespace, record('shop'));
   await remove();
   expect(found()).toBeUndefined();
+});
+
+const elsewhere = new OperatorError(
+  'ERR_CONFIG_INVALID',
+  'the operator is installed in namespace monitoring; use --namespace=monitoring',
+);
+const everything = (): KubeObject[] =>
+  [...Object.values(coreResources), ...kinds.map(({ resource }) => resource)].flatMap((ref) =>
+    server.storage.list(ref),
+  );
+const { namespace: byDefault } = controllerDefaults;
+
+test.each<[string, () => Promise<unknown>]>([
+  ['a removal', () => remove({ namespace: byDefault })],
+  ['the dry run of a removal', () => remove({ namespace: byDefault, dryRun: true })],
+  ['an installation', () => install(byDefault)],
+])('%s with another namespace than the installation’s is refused before it changes anything', async (_what, call) => {
+  await install();
+  const before = everything();
+  await expect(call()).rejects.toEqual(elsewhere);
+  expect(everything()).toEqual(before);
+  expect(said).toEqual([]);
+  // Without its binding, the operator's Deployment says where it is.
+  server.storage.remove(clusterRoleBindings, undefined, names.controller);
+  await expect(call()).rejects.toEqual(elsewhere);
+  // A removal that was interrupted may have left agents alone.
+  server.storage.remove(deployments, namespace, names.controller);
+  server.put(
+    daemonSets,
+    renderPlatform({ ...platformDefaults, namespace }).find(({ kind }) => kind === 'DaemonSet')!,
+  );
+  await expect(call()).rejects.toEqual(elsewhere);
+});
+
+test('an installation whose namespace is gone refuses nothing, and a removal can be repeated', async () => {
+  await install();
+  for (const resource of [deployments, namespaces])
+    for (const { metadata } of server.storage.list(resource))
+      server.storage.remove(resource, metadata.namespace, metadata.name!);
+  await install(byDefault);
+  expect(server.storage.list(deployments).map(({ metadata }) => metadata.namespace)).toEqual([byDefault]);
+  await remove({ namespace: byDefault });
+  expect(server.storage.list(customResourceDefinitions)).toEqual([]);
+  await remove({ namespace: byDefault });
 });
 
 test('a minter in the operator’s own namespace leaves that namespace as the operator needs it', () => {

@@ -9,6 +9,7 @@ import { customMetricsApiServices, externalMetricsApiServices, selectorText } fr
 import { findAgentStores } from './agent-stores.ts';
 import type { InstallerDeps } from './installer.ts';
 import { foreignObjects, isOurs, unlabelled } from './namespaces.ts';
+import { refuseOtherInstallation } from './other-installation.ts';
 import { rolloutState } from './rollout.ts';
 
 export interface UninstallOptions {
@@ -28,16 +29,18 @@ const labels = 'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by
 /**
  * Removes an installation, whichever way it was made.
  *
- * Flow: objects of our kinds, while the operator is there to clean up after them → the operator → data on nodes, if
- * requested → API registrations, which must go before a namespace can → objects outside the namespace → the namespace →
- * the CRDs.
+ * Flow: refuse a namespace without the installation → objects of our kinds, while the operator is there to clean up after
+ * them → the operator → data on nodes, if requested → API registrations, which must go before a namespace can → objects
+ * outside the namespace → the namespace → the CRDs.
  * Guarantees: an object that is already gone is not an error, so a call can be repeated; objects without our labels or
  * names are not touched, and their namespace stays; the call ends only when custom resources, pods, data, the namespace
  * that an installation made and CRDs are gone.
- * Errors: ERR_TIMEOUT that names the remaining objects; ERR_API_NOT_FOUND, after all else is removed, when data is to go
- * and nothing tells where it is; those of the API server.
+ * Errors: ERR_CONFIG_INVALID, before anything is removed, when the installation is in another namespace; ERR_TIMEOUT that
+ * names the remaining objects; ERR_API_NOT_FOUND, after all else is removed, when data is to go and nothing tells where
+ * it is; those of the API server.
  */
 export async function uninstall(options: UninstallOptions, deps: InstallerDeps): Promise<void> {
+  await refuseOtherInstallation(options.namespace, deps);
   const run = new Uninstall(options, deps);
   if (!options.keepCrds) await run.customResources();
   const stores = options.deleteData ? await run.stores() : undefined;
