@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import { everyNode } from './agent/nodes.ts';
 import { volumes } from './agent/volumes.ts';
 import type { PlatformInput } from './input.ts';
 import { names, selectorLabels } from './names.ts';
@@ -9,7 +10,10 @@ import { podMetadata, pullSecrets, restrictedContainer } from './pod-security.ts
 export type AgentStores = Pick<
   PlatformInput,
   'namespace' | 'svcImage' | 'imagePullPolicy' | 'imagePullSecrets' | 'agentDataHostPath'
->;
+> & {
+  /** That of the agents, which administrators may have changed: a pod on another node might never be ready. */
+  affinity?: object;
+};
 
 /** A label that no node has: a removal that selects it has no pods. */
 const waitingLabel = 'svc.dev/data-removal';
@@ -51,11 +55,9 @@ export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'runnin
             automountServiceAccountToken: false,
             enableServiceLinks: false,
             ...pullSecrets(input.imagePullSecrets),
-            nodeSelector: {
-              'kubernetes.io/os': 'linux',
-              ...(state === 'waiting' ? { [waitingLabel]: 'waiting' } : {}),
-            },
-            tolerations: [{ operator: 'Exists' }],
+            ...everyNode,
+            ...(input.affinity ? { affinity: input.affinity } : {}),
+            ...(state === 'waiting' ? { nodeSelector: { ...everyNode.nodeSelector, [waitingLabel]: 'waiting' } } : {}),
             terminationGracePeriodSeconds: 5,
             initContainers: [{ name: 'remove', args, ...container }],
             containers: [{ name: 'done', args: [...args, '--stay=true'], ...container }],

@@ -1,7 +1,8 @@
 import type { KubeObject } from '../api/meta.ts';
+import { shouldRunOn, type PodForScheduling } from '../api/agents/scheduling.ts';
 import { expectGolden } from '../testing/golden.ts';
 import { yamlStream } from '../testing/yaml.ts';
-import { platformDefaults, renderPlatform, withUserChanges } from './index.ts';
+import { names, platformDefaults, renderDataRemoval, renderPlatform, withUserChanges } from './index.ts';
 import type { PlatformInput } from './index.ts';
 
 const withSettings: PlatformInput = {
@@ -152,11 +153,34 @@ describe('the custom metrics API', () => {
   });
 });
 
+test.each([
+  ['agents', named(renderPlatform(platformDefaults), 'DaemonSet', names.agent)],
+  ['the removal of their data', renderDataRemoval({ ...platformDefaults, svcImage: 'svc:1' }, 'running')!],
+])('%s run on every Linux node, whatever its taints, but not where no agent can run', (_what, daemonSet) => {
+  const { spec } = (daemonSet['spec'] as { template: { spec: PodForScheduling } }).template;
+  const runsOn = (labels: Record<string, string>): boolean =>
+    shouldRunOn(spec, {
+      metadata: { labels: { 'kubernetes.io/os': 'linux', ...labels } },
+      spec: { taints: [{ key: 'virtual-kubelet.io/provider', value: 'azure', effect: 'NoSchedule' }] },
+    });
+  expect([
+    runsOn({}),
+    runsOn({ 'eks.amazonaws.com/compute-type': 'ec2', type: 'large' }),
+    runsOn({ 'eks.amazonaws.com/compute-type': 'fargate' }),
+    runsOn({ type: 'virtual-kubelet' }),
+    runsOn({ 'kubernetes.io/os': 'windows' }),
+  ]).toEqual([true, true, false, false, false]);
+});
+
 describe('withUserChanges', () => {
   const rendered = renderPlatform(platformDefaults);
   const ours = { kind: 'ServiceAccount', name: 'collector', namespace: 'gmp-system' };
   const added = { kind: 'ServiceAccount', name: 'prometheus', namespace: 'monitoring' };
   const former = { kind: 'ServiceAccount', name: 'scraper', namespace: 'old-system' };
+  const required = 'requiredDuringSchedulingIgnoredDuringExecution';
+  type AgentDaemonSet = KubeObject & {
+    spec: { template: { spec: { affinity?: { nodeAffinity?: { [required]?: unknown } } } } };
+  };
 
   test('keeps a scraper that an administrator added to svc-metrics-reader, and puts ours back', () => {
     const binding = named(rendered, 'ClusterRoleBinding', 'svc-metrics-reader');
@@ -191,8 +215,33 @@ describe('withUserChanges', () => {
     expect(ingress[1]).toEqual(rule);
   });
 
-  test('changes only svc-metrics-reader and svc-agent-scrape', () => {
-    const open = ['ClusterRoleBinding/svc-metrics-reader', 'NetworkPolicy/svc-agent-scrape'];
+  test('leaves the nodes of the agents to an administrator who chose them, until nobody does', () => {
+    const daemonSet = named(rendered, 'DaemonSet', names.agent);
+    const withNodes = (object: KubeObject, value: unknown): KubeObject => {
+      const result = structuredClone(object) as AgentDaemonSet;
+      result.spec.template.spec.affinity = { nodeAffinity: { [required]: value } };
+      return result;
+    };
+    const nodesOf = (object: KubeObject): unknown =>
+      (object as AgentDaemonSet).spec.template.spec.affinity?.nodeAffinity?.[required];
+    const theirs = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'pool', operator: 'NotIn', values: ['gpu'] }] }] };
+    const former = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'old', operator: 'DoesNotExist' }] }] };
+    const applied = withUserChanges(daemonSet, undefined);
+    expect(nodesOf(applied)).toEqual(nodesOf(daemonSet));
+    const edited = withUserChanges(daemonSet, withNodes(applied, theirs));
+    expect(nodesOf(edited)).toBeUndefined();
+    expect(edited.metadata).toEqual(applied.metadata);
+    expect(nodesOf(withUserChanges(daemonSet, withNodes(daemonSet, theirs)))).toBeUndefined();
+    for (const live of [
+      applied,
+      withNodes(applied, undefined),
+      withUserChanges(withNodes(daemonSet, former), undefined),
+    ])
+      expect(withUserChanges(daemonSet, live)).toEqual(applied);
+  });
+
+  test('changes only svc-metrics-reader, svc-agent-scrape and the DaemonSet', () => {
+    const open = ['ClusterRoleBinding/svc-metrics-reader', 'DaemonSet/svc-agent', 'NetworkPolicy/svc-agent-scrape'];
     const kept = rendered.filter((object) => {
       const live = { ...object, subjects: [added], spec: { ingress: [{ from: [] }] } };
       return withUserChanges(object, live) !== object;

@@ -2,13 +2,15 @@ import type { KubeObject } from '../api/meta.ts';
 import { names } from './names.ts';
 
 /**
- * Two rendered objects are meant to be edited by a cluster's administrators: the binding `svc-metrics-reader`, to which
- * they add scrapers, and the NetworkPolicy of the scrape port, in which they open their namespaces. Both hold lists
- * that server-side apply treats as a whole, so applying the rendered object would undo these edits.
+ * Three rendered objects are meant to be edited by a cluster's administrators: the binding `svc-metrics-reader`, to
+ * which they add scrapers, the NetworkPolicy of the scrape port, in which they open their namespaces, and the DaemonSet
+ * of the agents, whose required node affinity they may replace. Server-side apply treats these lists, and the affinity,
+ * as a whole, so applying the rendered object would undo the edits.
  *
  * `withUserChanges` returns the object to apply instead: our entries, and after them those of `live` that are not ours.
  * Entries of an administrator stay; our own are restored if removed. An annotation records our entries, so that those of
- * a former collector are known as ours and lose their right. Other objects are returned unchanged.
+ * a former collector are known as ours and lose their right. The affinity, whose terms cannot be joined, is left out
+ * while `live` has another one than ours. Other objects are returned unchanged.
  */
 export function withUserChanges(rendered: KubeObject, live: KubeObject | undefined): KubeObject {
   if (rendered.kind === 'ClusterRoleBinding' && rendered.metadata.name === names.metricsReader) {
@@ -23,8 +25,27 @@ export function withUserChanges(rendered: KubeObject, live: KubeObject | undefin
       spec: { ...spec, ingress: merged(spec.ingress, live, liveSpec?.ingress) },
     };
   }
+  if (rendered.kind === 'DaemonSet' && rendered.metadata.name === names.agent) {
+    const ours = requiredNodes(rendered);
+    const theirs = requiredNodes(live);
+    const result = recording(ours, rendered);
+    if (!theirs || [ours, formerEntries(live)].some((entry) => stableKey(entry) === stableKey(theirs))) return result;
+    const { template } = rendered['spec'] as WithPods;
+    const { affinity: _, ...pod } = template!.spec;
+    return { ...result, spec: { ...(rendered['spec'] as WithPods), template: { ...template, spec: pod } } };
+  }
   return rendered;
 }
+
+interface WithPods {
+  template?: {
+    spec: { affinity?: { nodeAffinity?: { requiredDuringSchedulingIgnoredDuringExecution?: unknown } } };
+  };
+}
+
+const requiredNodes = (daemonSet: KubeObject | undefined): unknown =>
+  (daemonSet?.['spec'] as WithPods | undefined)?.template?.spec.affinity?.nodeAffinity
+    ?.requiredDuringSchedulingIgnoredDuringExecution;
 
 /** Entries that the operator wrote, as JSON. Absent on objects that version 0.1.0 applied. */
 const ownEntries = 'svc.dev/own-entries';

@@ -6,6 +6,7 @@ import type { InstallerDeps } from './installer.ts';
 type PullPolicy = NonNullable<AgentStores['imagePullPolicy']>;
 
 interface PodSpec {
+  affinity?: object;
   imagePullSecrets?: { name: string }[];
   containers?: { name: string; image: string; imagePullPolicy?: PullPolicy; args?: string[] }[];
   volumes?: { name: string; hostPath?: { path: string } }[];
@@ -31,24 +32,30 @@ export async function findAgentStores(
   for (const [resource, name, container] of witnesses) {
     const found = await getIfExists<KubeObject>(client, resource, { namespace, name }, { signal });
     const stores = found && storesOf(found, container);
-    if (stores) return { namespace, ...stores };
+    if (!stores) continue;
+    // The operator's own affinity says nothing of the agents' nodes.
+    const { affinity } = resource === coreResources.daemonSets ? podOf(found) : {};
+    return { namespace, ...stores, ...(affinity ? { affinity } : {}) };
   }
   return undefined;
 }
 
+const podOf = (workload: KubeObject): PodSpec =>
+  (workload['spec'] as { template?: { spec?: PodSpec } } | undefined)?.template?.spec ?? {};
+
 const folderFlag = '--agent-data-host-path=';
 
 function storesOf(workload: KubeObject, name: string): Omit<AgentStores, 'namespace'> | undefined {
-  const pod = (workload['spec'] as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
-  const container = pod?.containers?.find((c) => c.name === name);
+  const pod = podOf(workload);
+  const container = pod.containers?.find((c) => c.name === name);
   if (!container) return undefined;
   const { image, imagePullPolicy, args = [] } = container;
   const flag = args.find((arg) => arg.startsWith(folderFlag))?.slice(folderFlag.length);
-  const volume = pod?.volumes?.find((v) => v.name === 'data')?.hostPath?.path;
+  const volume = pod.volumes?.find((v) => v.name === 'data')?.hostPath?.path;
   return {
     svcImage: image,
     agentDataHostPath: volume ?? flag ?? '',
     ...(imagePullPolicy ? { imagePullPolicy } : {}),
-    imagePullSecrets: (pod?.imagePullSecrets ?? []).map((secret) => secret.name),
+    imagePullSecrets: (pod.imagePullSecrets ?? []).map((secret) => secret.name),
   };
 }

@@ -43,13 +43,10 @@ const podOf = (workload: KubeObject | undefined) =>
   (workload as unknown as { spec: { template: { spec: Record<string, unknown> } } }).spec.template.spec;
 const agentPod = anObject({ kind: 'Pod', metadata: { namespace, name: 'agent-1', labels: selectorLabels('agent') } });
 
-function putAgents(over: { agentDataHostPath?: string } = {}): void {
-  const objects = renderPlatform({ ...platformDefaults, ...settings, ...over });
-  server.put(
-    daemonSets,
-    objects.find(({ kind }) => kind === 'DaemonSet')!,
-  );
-}
+const platformDaemonSet = (over: { agentDataHostPath?: string } = {}): KubeObject =>
+  renderPlatform({ ...platformDefaults, ...settings, ...over }).find(({ kind }) => kind === 'DaemonSet')!;
+const putAgents = (over: { agentDataHostPath?: string } = {}): unknown =>
+  server.put(daemonSets, platformDaemonSet(over));
 
 function putOperator(): void {
   const objects = renderController({ ...controllerDefaults, ...settings });
@@ -116,11 +113,27 @@ test('the data goes after the agents, with the image, secrets and folder of thei
     volumes: [{ hostPath: { path: '/srv/agents' } }],
   });
   expect(podOf(awake)['nodeSelector']).toEqual({ 'kubernetes.io/os': 'linux' });
+  expect(podOf(awake)['affinity']).toEqual(podOf(platformDaemonSet())['affinity']);
   // A ResourceQuota refuses pods that lack what it counts.
   const resources = { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } };
   for (const list of ['initContainers', 'containers'])
     expect(podOf(awake)[list]).toMatchObject([{ image: settings.svcImage, imagePullPolicy: 'Always', resources }]);
   expect(server.storage.find(namespaces, undefined, namespace)).toBeUndefined();
+});
+
+test('the removal has the node affinity of the agents, also when it is taken up: on other nodes it might never end', async () => {
+  const agents = platformDaemonSet();
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{}] } } };
+  Object.assign(podOf(agents), { affinity });
+  server.put(daemonSets, agents);
+  await expect(run(() => {})).rejects.toThrow(/data on the nodes/);
+  expect(podOf(removal())['affinity']).toEqual(affinity);
+  let last: KubeObject | undefined;
+  await run(() => {
+    last = removal() ?? last;
+    rollOut();
+  });
+  expect(podOf(last)['affinity']).toEqual(affinity);
 });
 
 test('a call that ended while agents stopped is taken up by the next', async () => {

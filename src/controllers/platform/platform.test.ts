@@ -24,6 +24,10 @@ const priorityClasses = resourceRef(renderedKinds.PriorityClass);
 const day = 86_400_000;
 const namespace = 'svc-system';
 
+type AgentDaemonSet = KubeObject & {
+  spec: { template: { spec: { hostPID: boolean; affinity: { nodeAffinity: Record<string, unknown> } } } };
+};
+
 let harness: ControllerHarness;
 const lines: Record<string, unknown>[] = [];
 async function begin(
@@ -169,6 +173,21 @@ test('keeps the subjects that administrators added to the scrapers’ binding, a
     harness.server.storage.get(clusterRoleBindings, undefined, names.metricsReader)['subjects'] as { name: string }[];
   await harness.passUntil(() => subjects().length === 2, 'both entries');
   expect(subjects().map((s) => s.name)).toEqual(['collector', 'prometheus']);
+});
+
+test('keeps the nodes that administrators chose for the agents, and restores the rest', async () => {
+  await begin();
+  const { daemonSets } = coreResources;
+  const live = (): AgentDaemonSet => harness.server.storage.get(daemonSets, namespace, names.agent) as AgentDaemonSet;
+  const theirs = { nodeSelectorTerms: [{ matchExpressions: [{ key: 'pool', operator: 'NotIn', values: ['gpu'] }] }] };
+  const edited = structuredClone(live());
+  const { spec } = edited.spec.template;
+  spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution = theirs;
+  spec.hostPID = false;
+  harness.server.put(daemonSets, edited, 'kubectl');
+  await harness.passUntil(() => live().spec.template.spec.hostPID, 'the repair');
+  await harness.idle();
+  expect(live().spec.template.spec.affinity).toEqual(spec.affinity);
 });
 
 test('removes what an earlier version rendered, and leaves the operator’s own installation alone', async () => {

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { agentContainer, agentPorts, initConfigContainer } from './containers.ts';
 import { instrumentAnnotations, instrumentContainer } from './instrument.ts';
+import { everyNode } from './nodes.ts';
 import { agentVolumes } from './volumes.ts';
 import type { PlatformInput } from '../input.ts';
 import { names, selectorLabels } from '../names.ts';
@@ -8,7 +9,7 @@ import { objectOf, ofComponent, servicePorts } from '../objects.ts';
 import { podMetadata, pullSecrets, sharedVolumes } from '../pod-security.ts';
 
 /**
- * The DaemonSet of the agents. It runs on every Linux node, whatever its taints.
+ * The DaemonSet of the agents. It runs on every Linux node, whatever its taints, except virtual ones.
  * hostPID lets the instrument see the processes of the node and tell containers apart; the host's network is used only
  * where flows are captured, because NetworkPolicies do not apply to pods on it.
  */
@@ -32,8 +33,7 @@ export function renderAgentDaemonSet(input: PlatformInput): KubeObject {
           ...(input.hostNetwork ? { hostNetwork: true, dnsPolicy: 'ClusterFirstWithHostNet' } : {}),
           ...pullSecrets(input.imagePullSecrets),
           priorityClassName: names.agent,
-          nodeSelector: { 'kubernetes.io/os': 'linux' },
-          tolerations: [{ operator: 'Exists' }],
+          ...everyNode,
           // The instrument takes up to 10 s to detach its tracers; the agent then writes its last block.
           terminationGracePeriodSeconds: 30,
           securityContext: sharedVolumes,

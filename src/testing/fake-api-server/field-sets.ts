@@ -20,7 +20,8 @@ const listKeys: [path: RegExp, keys: string[]][] = [
 const setLists = /^\.metadata\.finalizers$/;
 const keyDefaults: Json = { protocol: 'TCP' };
 /** Maps that the real schemas mark atomic. */
-const atomic = /\.(selector|podSelector|namespaceSelector|nodeSelector|fieldRef|secretKeyRef|configMapKeyRef)$/;
+const atomic =
+  /\.(selector|podSelector|namespaceSelector|nodeSelector|fieldRef|secretKeyRef|configMapKeyRef|nodeAffinity\.required\w+)$/;
 
 /** The fields that `value` sets. */
 export function fieldSet(value: unknown, path = ''): FieldSet {
