@@ -1,7 +1,8 @@
 import { expectGolden } from '../testing/golden.ts';
 import { yamlStream } from '../testing/yaml.ts';
 import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
-import { controllerDefaults, renderController } from './index.ts';
+import { aMinterDeployment } from '../testing/builders/minter-deployment.ts';
+import { controllerDefaults, platformDefaults, renderController, renderMinter, renderPlatform } from './index.ts';
 import type { ControllerInput } from './index.ts';
 
 describe('renderController', () => {
@@ -43,6 +44,14 @@ describe('renderController', () => {
     const kinds = (replicas: number) => renderController({ ...controllerDefaults, replicas }).map(({ kind }) => kind);
     expect(kinds(2)).toContain('PodDisruptionBudget');
     expect(kinds(1)).not.toContain('PodDisruptionBudget');
+  });
+
+  test('lets pods that are not ready be evicted: a budget would keep them, and the node, for as long as none is', () => {
+    const minter = renderMinter({ minter: aMinterDeployment(), operatorNamespace: controllerDefaults.namespace });
+    const objects = [...renderController(controllerDefaults), ...renderPlatform(platformDefaults), ...minter];
+    const budgets = objects.filter(({ kind }) => kind === 'PodDisruptionBudget');
+    expect(budgets.map(({ metadata }) => metadata.name)).toEqual(['svc-controller', 'svc-query', 'minter']);
+    for (const budget of budgets) expect(budget['spec']).toMatchObject({ unhealthyPodEvictionPolicy: 'AlwaysAllow' });
   });
 
   test('adds our kinds to the roles view, edit and admin, but ClusterTrafficPolicy only for reading', () => {

@@ -73,6 +73,14 @@ export const servicePorts = (named: NamedPorts) =>
   }));
 
 /**
+ * The spec of a disruption budget that keeps all pods but one. Pods that are not ready may always be evicted: by default
+ * a budget keeps them while too few are ready, and so would hold up each drain for as long as none can become ready.
+ */
+export const oneAtATime = (matchLabels: Record<string, string>) => {
+  return { maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow', selector: { matchLabels } };
+};
+
+/**
  * Keeps a replica up while nodes are drained. A single replica has no budget, because the budget would prevent draining
  * the node.
  */
@@ -80,7 +88,7 @@ export function disruptionBudget(component: 'query' | 'controller', namespace: s
   if (replicas < 2) return [];
   return [
     objectOf('PodDisruptionBudget', ofComponent(component, namespace), {
-      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels(component) } },
+      spec: oneAtATime(selectorLabels(component)),
     }),
   ];
 }

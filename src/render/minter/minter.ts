@@ -5,7 +5,7 @@ import { catchAllKey, renderMinterRules, declaredRepositories } from './rules.ts
 import { serviceAccount } from '../rights/rbac.ts';
 import { ports, selectorLabels } from '../names.ts';
 import { namespacePeer, tcp, type NetworkPeer } from '../network-policy.ts';
-import { containerPorts, servicePorts } from '../objects.ts';
+import { containerPorts, oneAtATime, servicePorts } from '../objects.ts';
 import { nodeMemoryEnv } from '../node-memory.ts';
 import {
   deploymentSpec,
@@ -207,7 +207,7 @@ function renderMinterDisruptionBudget(input: MinterInput): KubeObject[] {
   const name = minterNames(input.minter);
   return [
     minterObject('PodDisruptionBudget', input.minter, name.deployment, {
-      spec: { maxUnavailable: 1, selector: { matchLabels: selectorLabels('minter', name.deployment) } },
+      spec: oneAtATime(selectorLabels('minter', name.deployment)),
     }),
   ];
 }
