@@ -218,7 +218,9 @@ export const minterDeploymentSpec = object(
     ),
     resources,
     nodeSelector: optional(
-      map('Labels that a node must have.', text('The value.', { maxLength: 63 }), { maxProperties: 16 }),
+      map('Labels that a node must have, beside kubernetes.io/os: linux.', text('The value.', { maxLength: 63 }), {
+        maxProperties: 16,
+      }),
     ),
     tolerations: optional(tolerations),
     podDisruptionBudget: flag('Keep one pod up during node maintenance. Has an effect from 2 replicas.', {

@@ -47,6 +47,21 @@ describe('renderMinter', () => {
     );
   });
 
+  test('keeps the pods on Linux nodes, whatever else the spec selects', () => {
+    const nodeSelectorOf = (nodeSelector?: Record<string, string>): unknown => {
+      const objects = renderMinter({
+        minter: aMinterDeployment(nodeSelector ? { nodeSelector } : {}),
+        operatorNamespace,
+      });
+      const { spec } = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+        spec: { template: { spec: { nodeSelector: unknown } } };
+      };
+      return spec.template.spec.nodeSelector;
+    };
+    expect(nodeSelectorOf()).toEqual({ 'kubernetes.io/os': 'linux' });
+    expect(nodeSelectorOf({ pool: 'small' })).toEqual({ 'kubernetes.io/os': 'linux', pool: 'small' });
+  });
+
   test('makes the MinterDeployment the controlling owner of every object', () => {
     const objects = renderMinter({ minter: base, operatorNamespace });
     expect(objects.length).toBeGreaterThan(5);

@@ -149,7 +149,7 @@ function renderMinterDeployment(input: MinterInput): KubeObject {
         serviceAccountName: name.serviceAccount,
         automountServiceAccountToken: false,
         enableServiceLinks: false,
-        ...(spec.nodeSelector ? { nodeSelector: spec.nodeSelector } : {}),
+        nodeSelector: { 'kubernetes.io/os': 'linux', ...spec.nodeSelector },
         ...(spec.tolerations ? { tolerations: spec.tolerations } : {}),
         topologySpreadConstraints: spreadOverNodes(labels),
         terminationGracePeriodSeconds: 30,
