@@ -1,10 +1,17 @@
-import type { KubeObject } from '../../api/meta.ts';
+import type { KubeObject, OwnerReference } from '../../api/meta.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
 import { coreResources } from '../../kube/index.ts';
-import { controllerDefaults, names, platformDefaults, renderInstallation, renderPlatform } from '../../render/index.ts';
+import {
+  controllerDefaults,
+  names,
+  platformDefaults,
+  renderInstallation,
+  renderPlatform,
+  selectorLabels,
+} from '../../render/index.ts';
 import type { MinterInstallation } from '../../render/index.ts';
-import { aConfigMap, anObject, aResource, FakeApiServer, FakeClock } from '../../testing/index.ts';
+import { aConfigMap, anObject, anOwnerReference, aResource, FakeApiServer, FakeClock } from '../../testing/index.ts';
 import { applyInstallation, planInstallation, toApply, type InstallerDeps, type ObjectChange } from './installer.ts';
 import { uninstall } from './uninstaller.ts';
 
@@ -15,7 +22,7 @@ import { uninstall } from './uninstaller.ts';
 
 const namespace = 'monitoring';
 const { namespaces, configMaps, deployments, events, leases, secrets, serviceAccounts } = coreResources;
-const { clusterRoleBindings, customResourceDefinitions, daemonSets } = coreResources;
+const { clusterRoleBindings, customResourceDefinitions, daemonSets, nodes, pods, roleBindings } = coreResources;
 const widgets = aResource('Widget');
 
 let server: FakeApiServer;
@@ -90,6 +97,22 @@ test('what OpenShift and Istio put into every namespace keeps none', async () =>
   run();
   for (const name of ['openshift-service-ca.crt', 'istio-ca-root-cert'])
     server.put(configMaps, aConfigMap({}, { namespace, name }));
+  for (const name of ['system:image-pullers', 'system:image-builders', 'system:deployers'])
+    server.put(
+      roleBindings,
+      anObject({ kind: 'RoleBinding', apiVersion: roleBindings.apiVersion, metadata: { namespace, name } }),
+    );
+  const builder = server.put(
+    serviceAccounts,
+    anObject({ kind: 'ServiceAccount', metadata: { namespace, name: 'builder' } }),
+  );
+  server.put(
+    secrets,
+    anObject({
+      kind: 'Secret',
+      metadata: { namespace, name: 'builder-dockercfg-x7k2p', ownerReferences: [anOwnerReference(builder)] },
+    }),
+  );
   await remove();
   expect(found()).toBeUndefined();
 });
@@ -124,6 +147,36 @@ test.each([
   server.storage.remove(resource, namespace, 'theirs');
   await remove();
   expect(found()).toBeUndefined();
+});
+
+const report = (name: string, ...ownerReferences: OwnerReference[]): KubeObject => {
+  const metadata = { namespace, name, ownerReferences };
+  return server.put(widgets, anObject({ apiVersion: widgets.apiVersion, kind: 'Widget', metadata }));
+};
+const aPod = (name: string, labels: Record<string, string>): KubeObject =>
+  server.put(pods, anObject({ kind: 'Pod', metadata: { namespace, name, labels } }));
+
+test('what other operators report about our pods does not keep the namespace', async () => {
+  await install();
+  const agent = anOwnerReference(aPod('svc-agent-1', selectorLabels('agent')));
+  report('of-the-agent', agent);
+  report('of-a-report', anOwnerReference(report('of-the-agent-too', agent)));
+  report('of-a-pod-that-is-gone', { ...agent, uid: 'gone' });
+  await remove({ dryRun: true });
+  expect(said).toContain(`namespace/${namespace} would be deleted`);
+});
+
+test.each<[string, () => OwnerReference]>([
+  ['a pod of others', () => anOwnerReference(aPod('theirs', {}))],
+  ['a node', () => anOwnerReference(server.put(nodes, anObject({ kind: 'Node', metadata: { name: 'a' } })))],
+])('what belongs to %s besides keeps the namespace', async (_what, owner) => {
+  await install();
+  const agent = anOwnerReference(aPod('svc-agent-1', selectorLabels('agent')));
+  report('of-both', agent, owner());
+  await remove({ dryRun: true });
+  expect(said.join('\n')).toMatch(
+    /^namespace\/monitoring stays: it holds objects of others, such as .*widget\/monitoring\/of-both$/m,
+  );
 });
 
 test('the records of the Helm release that made the namespace do not keep it, those of another release do', async () => {
