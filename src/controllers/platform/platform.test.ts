@@ -175,6 +175,20 @@ test('keeps the subjects that administrators added to the scrapers’ binding, a
   expect(subjects().map((s) => s.name)).toEqual(['collector', 'prometheus']);
 });
 
+test('a binding that lost our label gets it back, and keeps the subjects that administrators added', async () => {
+  await begin();
+  const { clusterRoleBindings } = coreResources;
+  const live = (): KubeObject => harness.server.storage.get(clusterRoleBindings, undefined, names.metricsReader);
+  const subjects = [
+    ...(live()['subjects'] as object[]),
+    { kind: 'ServiceAccount', name: 'prometheus', namespace: 'monitoring' },
+  ];
+  const { 'app.kubernetes.io/managed-by': managedBy, ...labels } = live().metadata.labels!;
+  harness.server.put(clusterRoleBindings, { ...live(), metadata: { ...live().metadata, labels }, subjects }, 'kubectl');
+  await harness.passUntil(() => live().metadata.labels?.['app.kubernetes.io/managed-by'] === managedBy, 'the label');
+  expect(live()['subjects']).toEqual(subjects);
+});
+
 test('keeps the nodes that administrators chose for the agents, and restores the rest', async () => {
   await begin();
   const { daemonSets } = coreResources;

@@ -51,7 +51,7 @@ export interface ApplyRequest {
    * children that `owner` controls; without an owner, all.
    */
   belongs?: ((object: KubeObject) => boolean) | undefined;
-  /** Changes a child just before it is compared and applied; it also gets the live object. */
+  /** Changes a child just before it is compared and applied; it also gets the live object, with or without our labels. */
   adjust?: ((child: KubeObject, live: KubeObject | undefined) => KubeObject) | undefined;
   /** Take over fields from other managers. Only for children whose applied fields are all ours. Default false. */
   force?: boolean | undefined;
@@ -169,21 +169,20 @@ export class ApplySet {
     const { client, fieldManager } = this.#options;
     const { resource } = informer.source;
     const live = informer.get(keyOf(rendered));
-    const object = request.adjust ? request.adjust(rendered, live) : rendered;
+    const key = childKey(resource, rendered);
+    // A child that lost our labels is invisible to the cache, but not deleted: what others added to it stays.
+    const mayBeHidden = this.#memory.knows(key) || (request.adjust !== undefined && !seesAll(informer));
+    const before =
+      live ??
+      (mayBeHidden ? await getIfExists(client, resource, keyOf(rendered), { signal: request.signal }) : undefined);
+    const object = request.adjust ? request.adjust(rendered, before) : rendered;
     if (request.owner) requireSameNamespace(resource, object, request.owner);
-    const key = childKey(resource, object);
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
       this.#memory.settled(key, object, live);
       outcome.skipped++;
       return;
     }
     if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
-    // A child that lost our labels is invisible to the cache, but not deleted.
-    const before =
-      live ??
-      (this.#memory.knows(key)
-        ? await getIfExists(client, resource, keyOf(object), { signal: request.signal })
-        : undefined);
     const written = await client
       .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
       .catch(async (refusal: unknown) => {
@@ -212,18 +211,19 @@ export class ApplySet {
 
   /** An object of another owner under the wanted name is not taken over, whether or not the cache shows it. */
   async #refuseForeign(
-    { source }: Informer,
+    informer: Informer,
     object: KubeObject,
     live: KubeObject | undefined,
     owner: TypedObject,
     signal: AbortSignal,
   ): Promise<void> {
     const { client, fieldManager } = this.#options;
-    const { resource } = source;
-    // A cache selected by our labels cannot tell whether the name is taken; a cache without a selector can.
-    const seesAll = source.labelSelector === undefined && source.fieldSelector === undefined;
-    if (!seesAll && live) return;
-    const found = seesAll ? live : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
+    const { resource } = informer.source;
+    // A cache selected by our labels cannot tell whether the name is taken.
+    if (!seesAll(informer) && live) return;
+    const found = seesAll(informer)
+      ? live
+      : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
     if (!found || controllerUids(found).includes(owner.metadata.uid ?? '')) return;
     if (appliedBy(found, fieldManager)) return;
     const name = describe(resource, keyOf(object));
@@ -317,6 +317,10 @@ export class ApplySet {
     if (outcome.repaired.length > 0) request.logger.warn('undid changes of others', { repaired: outcome.repaired });
   }
 }
+
+/** Whether a cache has no selector, and so shows each object of its kind, whatever its labels. */
+const seesAll = ({ source }: Informer): boolean =>
+  source.labelSelector === undefined && source.fieldSelector === undefined;
 
 /** Throws the failures of an outcome, conflicts last: one as it is, several as an AggregateError. */
 export function throwFailures({ failures }: ApplyOutcome): void {
