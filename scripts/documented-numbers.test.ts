@@ -298,6 +298,16 @@ const claims: Claim[] = [
     factor: MiB,
   },
   {
+    says: [reference('query-execution'), /those of one user may have (\d+) MiB together/],
+    is: ['src/agent/partial/admission.ts', /defaultWaitingBytes = ([\d *]+)/],
+    factor: MiB,
+  },
+  {
+    says: [reference('query-execution'), /those of all users (\d+) MiB/],
+    is: ['src/agent/partial/admission.ts', /all: (\d+) \* limits\.waitingBytes/],
+    factor: 1 / 16,
+  },
+  {
     says: [reference('query-execution'), /by a guess \((\d+) bytes a/],
     is: ['src/query/fanout/dearness.ts', /pushed = (\d+) \* steps/],
   },

@@ -24,7 +24,7 @@ export const leastWaitingBytes = 64 * 1024;
  * Default of `waitingBytes`: 256 usual requests. One query server has at most 64 connections to an agent, so no usual
  * request of one caller is refused because of what up to four query servers ask on the caller's behalf.
  */
-export const defaultWaitingBytes = 256 * leastWaitingBytes;
+export const defaultWaitingBytes = 16 * 1024 * 1024;
 
 /** Why a request is refused. After `unsupported` and `over_limit` the caller requests the data in another form. */
 export type Refusal = 'unsupported' | 'invalid' | 'execution' | 'over_limit' | 'busy' | 'timeout' | 'internal';
