@@ -81,7 +81,8 @@ export type Predicate<T extends TypedObject = TypedObject> = { test(event: Sourc
 
 /**
  * Returns the keys to enqueue for a state of another object. If it throws, it is asked again later: for an existing
- * object until the object changes, for a deleted object or a former state for half an hour.
+ * object with its newest state until that succeeds, for a deleted object or a former state for half an hour. At most
+ * eight former states of an object wait for that; a further one is dropped, which the log says with `retry: false`.
  */
 export type Mapper<T extends TypedObject = TypedObject> = { map(object: T): readonly ObjectKey[] }['map'];
 

@@ -35,10 +35,11 @@ beforeEach(() => {
   });
 });
 
+/** Each owner stands for another version of the object. */
 const object = (owner: string, uid = 'uid-1'): TypedObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
-  metadata: { name: 's', namespace: 'shop', uid, labels: { owner } },
+  metadata: { name: 's', namespace: 'shop', uid, resourceVersion: owner, labels: { owner } },
 });
 const send = (type: SourceEvent['type'], now: TypedObject, old?: TypedObject): void =>
   mapping.take({ type, object: now, old, initial: false, missed: false });
@@ -56,19 +57,25 @@ test('the keys of one state are enqueued at once, and those of the other when th
   expect(clock.pending).toBe(0);
 });
 
-test('of many events of an object, only the newest and the first former state are mapped again', async () => {
-  for (const owner of ['a', 'b', 'c', 'd']) unknown.add(owner);
-  send('added', object('a'));
-  for (let i = 0; i < 100; i++) {
-    update('a', 'b');
-    update('b', 'c');
-    update('c', 'd');
-  }
-  expect(clock.pending).toBe(2);
+test('of many events of an object, the newest and the first eight former states are mapped again', async () => {
+  const owners = Array.from({ length: 100 }, (_, i) => `owner-${i}`);
+  for (const owner of owners) unknown.add(owner);
+  send('added', object(owners[0]!));
+  for (let i = 1; i < owners.length; i++) update(owners[i - 1]!, owners[i]!);
+  expect(clock.pending).toBe(1 + 8);
+  expect(failures - retries).toBe(91);
   unknown.clear();
   await clock.advance(minuteMs);
-  expect(keys.toSorted()).toEqual(['a', 'd']);
+  expect(keys.toSorted()).toEqual([...owners.slice(0, 8), 'owner-99']);
   expect(clock.pending).toBe(0);
+});
+
+test('a state that comes twice waits once', () => {
+  unknown.add('a');
+  update('a', 'b');
+  update('a', 'b');
+  expect(clock.pending).toBe(1);
+  expect([failures, retries]).toEqual([2, 2]);
 });
 
 test('an existing object is tried until its mapping succeeds, every five minutes at last', async () => {
@@ -124,10 +131,62 @@ test('a predicate that throws on every state of an object is asked again', async
   });
   update('a', 'b');
   update('b', 'c');
+  expect(keys).toEqual(['a', 'b']);
   expect(clock.pending).toBe(1);
   broken = false;
   await clock.advance(minuteMs);
-  expect(keys).toEqual(['c', 'b']);
+  expect(keys).toEqual(['a', 'b', 'c']);
+  expect(clock.pending).toBe(0);
+});
+
+test('the keys of a state before a change that could not be judged are told although the object is deleted', () => {
+  let broken = true;
+  predicates.push(() => {
+    if (broken) throw new Error('broken');
+    return true;
+  });
+  update('a', 'b');
+  broken = false;
+  send('deleted', object('b'), object('b'));
+  expect(keys).toEqual(['a', 'b']);
+  expect(clock.pending).toBe(0);
+});
+
+test('changes that could not be judged are judged as one', async () => {
+  let broken = true;
+  predicates.push(({ type, object: { metadata }, old }) => {
+    if (broken) throw new Error('broken');
+    return type === 'added' || old!.metadata.labels!['owner'] !== metadata.labels!['owner'];
+  });
+  update('a', 'b');
+  update('b', 'b');
+  send('added', object('c', 'uid-2'));
+  send('updated', object('c', 'uid-2'), object('c', 'uid-2'));
+  keys = [];
+  broken = false;
+  await clock.advance(minuteMs);
+  expect(keys).toEqual(['b', 'c']);
+});
+
+test('a change that is not accepted gives its state to the event that waits', async () => {
+  predicates.push(({ type }) => type === 'added');
+  unknown.add('a');
+  send('added', object('a'));
+  update('a', 'b');
+  expect(clock.pending).toBe(1);
+  await clock.advance(minuteMs);
+  expect(keys).toEqual(['b']);
+  expect(clock.pending).toBe(0);
+});
+
+test('a change that cannot be compared tells the keys of the old state if the new one is not accepted', () => {
+  predicates.push(({ object: { metadata }, old }) => {
+    if (old) throw new Error('cannot compare');
+    return metadata.labels!['owner'] !== 'ignored';
+  });
+  update('a', 'ignored');
+  expect(keys).toEqual(['a']);
+  expect([failures, retries]).toEqual([1, 0]);
   expect(clock.pending).toBe(0);
 });
 

@@ -7,10 +7,16 @@ import type { Mapper, Predicate, SourceEvent } from '../types.ts';
 /** A state that no longer exists is mapped again this often, which takes about half an hour. */
 const triesOfGone = 20;
 
+/** So many former states of one object wait at most. */
+const mostFormer = 8;
+
 const none: readonly string[] = [];
 
-/** By object: cancels the try that waits. */
-type Waiting = Map<string, () => void>;
+/** The try of an object's newest event. */
+interface Waiting {
+  event: SourceEvent;
+  readonly cancel: () => void;
+}
 
 export interface EventMappingHooks {
   /** `keys`: as `keyText` writes them, some perhaps twice. */
@@ -22,19 +28,21 @@ export interface EventMappingHooks {
 /**
  * Turns the events of one watch into keys, and asks again where a predicate or the mapper threw.
  *
- * Guarantees: the new and the old state of an object are mapped independently of each other. At most two tries wait for
- * an object: one for its newest event, which replaces that of an earlier event, and one for a former state. An existing
- * object is tried until that succeeds or a newer event comes; a deleted object and a former state, for half an hour.
+ * Guarantees: the new and the old state of an object are mapped independently of each other. For an object wait at most
+ * one try of its newest event, which takes in what the object becomes meanwhile, and eight of former states; a further
+ * former state is dropped, and reported as not retried. An existing object is tried until that succeeds or a newer event
+ * comes; a deleted object and a former state, for half an hour. If the predicates throw on an update, the keys of its
+ * old state are enqueued at once: a newer event may end its try.
  */
 export class EventMapping {
   readonly #map: Mapper;
   readonly #predicates: readonly Predicate[];
   readonly #clock: Clock;
   readonly #hooks: EventMappingHooks;
-  /** The newest events of objects. */
-  readonly #newest: Waiting = new Map();
-  /** Former states of objects. */
-  readonly #former: Waiting = new Map();
+  /** By object: the try of its newest event. */
+  readonly #newest = new Map<string, Waiting>();
+  /** By object and resource version: cancels the try of a former state. */
+  readonly #former = new Map<string, Map<string, () => void>>();
 
   constructor(
     watch: { readonly map: Mapper; readonly predicates: readonly Predicate[] },
@@ -53,38 +61,49 @@ export class EventMapping {
 
   /** Cancels what waits for another try. */
   stop(): void {
-    for (const waiting of [this.#newest, this.#former]) {
-      for (const cancel of waiting.values()) cancel();
-      waiting.clear();
-    }
+    for (const { cancel } of this.#newest.values()) cancel();
+    for (const states of this.#former.values()) for (const cancel of states.values()) cancel();
+    this.#newest.clear();
+    this.#former.clear();
   }
 
   #take(event: SourceEvent, tries: number): void {
     let accepted: boolean;
     try {
-      accepted = this.#accepts(event);
+      accepted = this.#accepts(event, tries);
     } catch (error) {
-      this.#replace(event);
-      this.#later(this.#newest, event, error, tries, (next) => this.#take(event, next));
+      const before = this.#cancel(event.object);
+      if (tries === 0) this.#hooks.enqueue(event, this.#oldKeys(event));
+      // The changes of several events are judged as one: the last of them alone may be one that is rejected.
+      const whole = before && event.type === 'updated' ? { ...before, object: event.object } : event;
+      this.#later(whole, error, tries, (newest, next) => this.#take(newest, next));
       return;
     }
-    // The event that waits was accepted, or may be. A rejected change does not take its place.
-    if (accepted || event.type === 'deleted') this.#replace(event);
-    if (!accepted) return;
-    const keys = this.#keys(this.#newest, event, event.object, 0);
-    // An object that changed owners or labels concerns the keys of both its old and its new state.
-    const old = event.type === 'updated' && event.old ? this.#keys(this.#former, event, event.old, 0) : none;
-    this.#hooks.enqueue(event, old.length > 0 ? [...keys, ...old] : keys);
+    if (accepted) {
+      this.#cancel(event.object);
+      const keys = this.#newKeys(event, 0);
+      // An object that changed owners or labels concerns the keys of both its old and its new state.
+      const old = tries === 0 ? this.#oldKeys(event) : none;
+      this.#hooks.enqueue(event, old.length > 0 ? [...keys, ...old] : keys);
+    } else if (event.type === 'deleted') {
+      this.#cancel(event.object);
+    } else if (event.type === 'updated') {
+      // The event that waits was accepted, or may be, and its state no longer exists.
+      const waiting = this.#newest.get(identity(event.object));
+      if (waiting) waiting.event = { ...waiting.event, object: event.object };
+    }
   }
 
   /** If the two states of an object cannot be compared, the new one is judged as that of an object that just appeared. */
-  #accepts(event: SourceEvent): boolean {
+  #accepts(event: SourceEvent, tries: number): boolean {
     try {
       return this.#acceptAll(event);
     } catch (error) {
       if (event.type !== 'updated') throw error;
       const accepted = this.#acceptAll({ ...event, type: 'added', old: undefined });
       this.#hooks.failed(event, error, false);
+      // The object may no longer be one that the predicates accept.
+      if (!accepted && tries === 0) this.#hooks.enqueue(event, this.#oldKeys(event));
       return accepted;
     }
   }
@@ -94,38 +113,70 @@ export class EventMapping {
     return true;
   }
 
-  #keys(waiting: Waiting, event: SourceEvent, state: TypedObject, tries: number): readonly string[] {
+  /** The keys of the newest state. */
+  #newKeys(event: SourceEvent, tries: number): readonly string[] {
     try {
-      return this.#map(state).map(keyText);
+      return this.#map(event.object).map(keyText);
     } catch (error) {
-      this.#later(waiting, event, error, tries, (next) =>
-        this.#hooks.enqueue(event, this.#keys(waiting, event, state, next)),
-      );
+      this.#later(event, error, tries, (newest, next) => this.#hooks.enqueue(newest, this.#newKeys(newest, next)));
       return none;
     }
   }
 
-  #replace(event: SourceEvent): void {
-    if (this.#newest.size === 0) return;
-    const id = identity(event.object);
-    this.#newest.get(id)?.();
-    this.#newest.delete(id);
+  /** The keys of the state before an update. */
+  #oldKeys(event: SourceEvent, tries = 0): readonly string[] {
+    if (event.type !== 'updated' || !event.old) return none;
+    try {
+      return this.#map(event.old).map(keyText);
+    } catch (error) {
+      this.#laterFormer(event, event.old, error, tries);
+      return none;
+    }
   }
 
-  #later(waiting: Waiting, event: SourceEvent, error: unknown, tries: number, again: (tries: number) => void): void {
-    const id = identity(event.object);
-    const gone = waiting === this.#former || event.type === 'deleted';
-    // Of several former states only the first waits: it is the last one whose keys may have been reconciled.
-    const retry = !waiting.has(id) && !(gone && tries >= triesOfGone);
+  /** Cancels the try of an object's newest event. Returns that event. */
+  #cancel(object: TypedObject): SourceEvent | undefined {
+    if (this.#newest.size === 0) return undefined;
+    const id = identity(object);
+    const waiting = this.#newest.get(id);
+    waiting?.cancel();
+    this.#newest.delete(id);
+    return waiting?.event;
+  }
+
+  /** Expects that no try of the object's newest event waits. `again` gets the event with the state that it has by then. */
+  #later(event: SourceEvent, error: unknown, tries: number, again: (newest: SourceEvent, tries: number) => void): void {
+    const retry = event.type !== 'deleted' || tries < triesOfGone;
     this.#hooks.failed(event, error, retry);
     if (!retry) return;
+    const id = identity(event.object);
     const next = (): void => {
-      waiting.delete(id);
-      again(tries + 1);
+      this.#newest.delete(id);
+      again(waiting.event, tries + 1);
     };
-    waiting.set(id, this.#clock.setTimeout(next, Math.max(1_000, itemBackoff(tries + 1))));
+    const waiting: Waiting = { event, cancel: this.#clock.setTimeout(next, delayMs(tries)) };
+    this.#newest.set(id, waiting);
+  }
+
+  #laterFormer(event: SourceEvent, state: TypedObject, error: unknown, tries: number): void {
+    const id = identity(state);
+    const version = state.metadata.resourceVersion ?? '';
+    const states = this.#former.get(id) ?? new Map<string, () => void>();
+    const waits = states.has(version);
+    const retry = waits || (states.size < mostFormer && tries < triesOfGone);
+    this.#hooks.failed(event, error, retry);
+    if (waits || !retry) return;
+    const next = (): void => {
+      states.delete(version);
+      if (states.size === 0) this.#former.delete(id);
+      this.#hooks.enqueue(event, this.#oldKeys(event, tries + 1));
+    };
+    states.set(version, this.#clock.setTimeout(next, delayMs(tries)));
+    this.#former.set(id, states);
   }
 }
+
+const delayMs = (tries: number): number => Math.max(1_000, itemBackoff(tries + 1));
 
 /** A new object under the name of a deleted one is another object. */
 function identity(object: TypedObject): string {
