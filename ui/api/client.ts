@@ -68,8 +68,9 @@ export async function send(path: string, init: RequestInit, { signal, deadlineMs
     const early = init.method === undefined ? takeEarly(path, token) : undefined;
     if (early === undefined) {
       const headers = { ...init.headers, ...authorization(token) };
+      const sentAtMs = Date.now();
       const response = await fetch(path, { ...init, headers, signal: ended });
-      learnClock(response);
+      learnClock(response, sentAtMs);
       return response;
     }
     ended.addEventListener('abort', () => early.cancel.abort(ended.reason), { once: true });

@@ -1,22 +1,27 @@
 import { jest } from '@jest/globals';
-import { browserAhead, knowsClock, learnClock, onClock, serverNow } from './server-clock.ts';
+import { browserAhead, knowsClock, learnClock as learn, onClock, serverNow } from './server-clock.ts';
 
 const now = Date.parse('2026-11-22T09:00:00.500Z');
+const hourMs = 3_600_000;
 const answer = (date?: string): Response => new Response('', { headers: date === undefined ? {} : { date } });
+const learnClock = (response: Response, tookMs = 0): void => learn(response, now - tookMs);
 
 beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(now));
 afterEach(() => jest.restoreAllMocks());
 
 test('before an answer says otherwise, the clock of the browser counts', () => {
   expect([knowsClock(), serverNow(), browserAhead()]).toEqual([false, now, 0]);
-  learnClock(answer());
-  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([true, now, 0]);
+  // Slow as it is, nothing else is known.
+  learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 60_000);
+  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([true, now - hourMs, hourMs]);
 });
 
 test.each([
   ['Sun, 22 Nov 2026 08:00:00 GMT', -3_600_000, 3_600_000],
   ['Sun, 22 Nov 2026 09:30:04 GMT', 1_804_000, -1_800_000],
   ['Sun, 22 Nov 2026 09:00:20 GMT', 20_000, 0],
+  ['Sun, 22 Nov 2026 09:00:26 GMT', 26_000, 0],
+  ['Sun, 22 Nov 2026 09:00:30 GMT', 30_000, -30_000],
   ['Sun, 22 Nov 2026 08:59:59 GMT', 0, 0],
 ])('an answer of %s puts the clock right by %p ms, and is told as %p ms', (date, ahead, told) => {
   learnClock(answer(date));
@@ -24,6 +29,14 @@ test.each([
   // What a proxy answers without the header does not undo it.
   learnClock(answer());
   expect(serverNow() - now).toBe(ahead);
+});
+
+test('an answer that was read late changes nothing', () => {
+  learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
+  learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 5_001);
+  expect(serverNow()).toBe(now);
+  learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 5_000);
+  expect(serverNow()).toBe(now - hourMs);
 });
 
 test('a change that the user is told about is heard of once', () => {

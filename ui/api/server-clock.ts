@@ -5,6 +5,8 @@
 
 /** The header has whole seconds and takes a while to arrive: a smaller difference counts as none. Unit: ms. */
 const unseenMs = 2_000;
+/** An answer that took longer may have been read late, as after the laptop slept: its time has passed. Unit: ms. */
+const freshMs = 5_000;
 /** From here on the user is told about the difference, which is rounded so that it stays the same. Units: ms. */
 const toldMs = 30_000;
 const roundedToMs = 10_000;
@@ -13,8 +15,12 @@ const listeners = new Set<() => void>();
 /** How far the server is ahead of the browser; undefined before the first answer. Unit: ms. */
 let aheadMs: number | undefined;
 
-/** Learns from an answer that has just arrived. One without the header, as of some proxies, changes nothing. */
-export function learnClock({ headers }: Response): void {
+/**
+ * Learns from an answer that has just arrived; a slow one is better than none, but changes nothing later. Nor does one
+ * without the header, as of some proxies. `sentAtMs`: when it was asked for, by the browser's clock.
+ */
+export function learnClock({ headers }: Response, sentAtMs: number): void {
+  if (knowsClock() && Date.now() - sentAtMs > freshMs) return;
   const before = browserAhead();
   // Its seconds are cut off: on average half of one has passed since.
   const seen = Date.parse(headers.get('date') ?? '') + 500 - Date.now();
@@ -30,8 +36,8 @@ export const serverNow = (): number => Date.now() + (aheadMs ?? 0);
 
 /** How far the browser's clock is ahead of the server's, to 10 s; 0 below 30 s, negative if it is behind. Unit: ms. */
 export function browserAhead(): number {
-  const rounded = -Math.round((aheadMs ?? 0) / roundedToMs) * roundedToMs;
-  return Math.abs(rounded) < toldMs ? 0 : rounded;
+  const ahead = -(aheadMs ?? 0);
+  return Math.abs(ahead) < toldMs ? 0 : Math.round(ahead / roundedToMs) * roundedToMs;
 }
 
 /** Calls `listener` when `browserAhead` changes. Returns the function that unsubscribes. */
