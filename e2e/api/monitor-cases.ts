@@ -25,6 +25,7 @@ const selection: Case[] = [
       ],
     },
   }),
+  accepts('a label prefix of 253 characters', { selector: { matchLabels: { [`${'a.'.repeat(126)}a/b-c_d.E`]: 'f' } } }),
   refuses(
     'the selector operator NotIn',
     { selector: { matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['web'] }] } },

@@ -15,6 +15,10 @@ const selectors: readonly [what: string, selector: LabelSelector, says: RegExp][
   ['a required value with a space', requirement('a', 'In', ['b c']), /a label value has letters/],
   ['a label name of 64 characters', { matchLabels: { ['a'.repeat(64)]: 'b' } }, /a label key is a name of at most 63/],
   ['a label prefix of 254 characters', { matchLabels: { [`${'a'.repeat(254)}/b`]: 'c' } }, /a label key is a name/],
+  ['a label prefix with an empty part', { matchLabels: { 'a..b/c': 'd' } }, /a label key is a name/],
+  ['a label prefix with a part that begins with a dash', { matchLabels: { 'a.-b/c': 'd' } }, /a label key is a name/],
+  ['a required prefix with an empty part', requirement('a..b/c', 'Exists'), /a label key is a name/],
+  ['a required prefix of 254 characters', requirement(`${'a'.repeat(254)}/b`, 'Exists'), /a label key is a name/],
   ['a label name with a space', { matchLabels: { 'a b': 'c' } }, /a label key is a name/],
   ['a label value with a space', { matchLabels: { a: 'b c' } }, /a label value has letters/],
 ];

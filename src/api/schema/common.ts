@@ -66,8 +66,10 @@ export function byteSize(description: string, options: object = {}) {
 
 const selectorOperators = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
-/** `patterns.labelKey` with the lengths that Kubernetes allows for prefix and name. */
-const wholeLabelKey = '^([a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
+/** A label key as Kubernetes has it, whatever the length of its prefix. */
+const wholeLabelKey =
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
+const isLabelKey = (name: string): string => `${name}.matches('${wholeLabelKey}') && ${name}.indexOf('/') <= 253`;
 const labelKeyFault = 'a label key is a name of at most 63 characters, perhaps after a DNS name of at most 253 and /';
 const labelValue = (description: string) =>
   text(description, {
@@ -92,7 +94,7 @@ export function labelSelector(description: string, extra: object = {}) {
         matchLabels: optional(
           map('Labels that must be present with exactly these values.', labelValue('The value.'), {
             maxProperties: 16,
-            ...rules({ rule: `self.all(k, k.matches('${wholeLabelKey}'))`, message: labelKeyFault }),
+            ...rules({ rule: `self.all(k, ${isLabelKey('k')})`, message: labelKeyFault }),
           }),
         ),
         matchExpressions: optional(
@@ -105,7 +107,7 @@ export function labelSelector(description: string, extra: object = {}) {
                   minLength: 1,
                   maxLength: 317,
                   pattern: patterns.labelKey,
-                  ...rules({ rule: `self.matches('${wholeLabelKey}')`, message: labelKeyFault }),
+                  ...rules({ rule: isLabelKey('self'), message: labelKeyFault }),
                 }),
                 operator: choice('How the key is compared with the values.', selectorOperators),
                 values: optional(
