@@ -308,6 +308,19 @@ needing(browserNeed).describe('the views of the page', () => {
     expect(complaints).toEqual([]);
   });
 
+  test('a node of the map without an edge is chosen with the keyboard too', async () => {
+    await open('map');
+    await page.getByRole('button', { name: 'platform/payments', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    const chosen = page.getByRole('complementary', { name: 'Chosen node' });
+    await chosen.getByRole('heading', { name: 'platform/payments' }).waitFor();
+    expect(await tab.violations()).toEqual([]);
+    await page.keyboard.press('Escape');
+    const focused = (): Promise<string | null> => page.locator(':focus').textContent();
+    await until('the focus on what opened it', focused, { good: (text) => text === 'platform/payments' });
+    expect(complaints).toEqual([]);
+  });
+
   test('what the address chose on the map does not take the focus, and stays when it has no traffic', async () => {
     await open('map?chosen=gone');
     const chosen = page.getByRole('complementary', { name: 'Chosen node' });

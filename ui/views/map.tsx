@@ -15,7 +15,7 @@ import { useAnswer } from '../state/use-answer.ts';
 import { linkedWindow, windowOf } from '../state/window.ts';
 import { Chosen } from './map/chosen.tsx';
 import { drawMap, type Drawing } from './map/draw.ts';
-import { foldTopology, titleOf, type MapEdge, type MapGraph } from './map/fold.ts';
+import { foldTopology, nodesWithoutEdge, titleOf, type MapEdge, type MapGraph } from './map/fold.ts';
 
 export function MapView({ place }: { place: Place }): JSX.Element {
   const { params } = place;
@@ -133,12 +133,20 @@ interface EdgeTableProps {
   readonly choose: (id: string) => void;
 }
 
-/** Whatever the map lets a pointer choose is a button here. */
+/** What the map lets a pointer choose is a button here: the nodes without an edge, and what the shown rows have. */
 function EdgeTable({ graph, params, chosen, choose }: EdgeTableProps): JSX.Element {
   const names = new Map(graph.nodes.map((node) => [node.id, titleOf(node)]));
+  const lone = useMemo(() => nodesWithoutEdge(graph), [graph]);
   const order = orderOf(params.get('sort'), { key: 'errors', down: true });
   const button = (id: string, text: string | undefined, label?: string): JSX.Element => (
-    <button type="button" class="plain" aria-pressed={id === chosen} aria-label={label} onClick={() => choose(id)}>
+    <button
+      key={id}
+      type="button"
+      class="plain"
+      aria-pressed={id === chosen}
+      aria-label={label}
+      onClick={() => choose(id)}
+    >
       {text}
     </button>
   );
@@ -196,6 +204,12 @@ function EdgeTable({ graph, params, chosen, choose }: EdgeTableProps): JSX.Eleme
         onOrder={(next) => setParams({ sort: orderText(next) })}
         most={maxRows}
       />
+      {lone.length > 0 ? (
+        <>
+          <h3>Nodes without an edge</h3>
+          <div class="row wrap">{lone.map((node) => button(node.id, titleOf(node)))}</div>
+        </>
+      ) : null}
     </>
   );
 }

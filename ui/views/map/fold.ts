@@ -67,6 +67,12 @@ export function foldTopology(
   return { nodes: [...shown.values()], edges: [...lines.values()] };
 }
 
+/** The nodes that no edge leads to or from, such as a folded namespace that calls only itself; by title. */
+export function nodesWithoutEdge({ nodes, edges }: MapGraph): readonly MapNode[] {
+  const ends = new Set(edges.flatMap(({ source, target }) => [source, target]));
+  return nodes.filter(({ id }) => !ends.has(id)).sort((a, b) => titleOf(a).localeCompare(titleOf(b)));
+}
+
 /** Two edges as one: rates are summed, error shares weighted by rate, and of quantiles the worse one is kept. */
 function joined(a: MapEdge, b: MapEdge): MapEdge {
   const rate = sum(a.requestRate, b.requestRate);

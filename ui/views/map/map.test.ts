@@ -1,4 +1,4 @@
-import { foldTopology, labelOf, mostRates, widthOf } from './fold.ts';
+import { foldTopology, labelOf, mostRates, nodesWithoutEdge, titleOf, widthOf } from './fold.ts';
 import { layoutOf } from './layout.ts';
 import { fixtureTopology, large, small } from '../../../e2e/page/fixture.ts';
 
@@ -50,6 +50,17 @@ test('folded namespaces are one node each, and their edges add up', () => {
   expect(across.length).toBeGreaterThan(5);
   const total = (list: readonly (number | null)[]): number => list.reduce<number>((sum, rate) => sum + (rate ?? 0), 0);
   expect(total(edges.map((e) => e.requestRate))).toBeCloseTo(total(across.map((e) => e.stats.requestRate)));
+});
+
+test('a folded namespace that calls only itself is a node without an edge', () => {
+  const topology = fixtureTopology(small);
+  const inside = new Set(topology.nodes.filter(({ namespace }) => namespace === 'shop').map(({ id }) => id));
+  const nodes = topology.nodes.filter(({ id }) => inside.has(id));
+  const edges = topology.edges.filter(({ source, target }) => inside.has(source) && inside.has(target));
+  expect(edges.length).toBeGreaterThan(1);
+  const graph = foldTopology({ nodes, edges }, new Set(['shop']));
+  expect(nodesWithoutEdge(graph).map(titleOf)).toEqual(['shop']);
+  expect(nodesWithoutEdge(foldTopology(topology, new Set())).map(titleOf)).toEqual(['platform/payments']);
 });
 
 test('the width of an edge grows with its rate, within bounds, even if only bytes are known', () => {
