@@ -52,7 +52,8 @@ export interface Informer<T extends TypedObject = KubeObject> {
   list(options?: { namespace?: string | undefined }): T[];
   /**
    * Defines an index: `values` names the index entries of one object, and must be pure. An object on which it throws is
-   * in no entry, which the log says once. Call it before the manager starts; defining the same name again is harmless.
+   * left out of the index; this is logged once for each object, or more often where more than 1,000 objects fail. Call
+   * it before the manager starts; defining the same name again is harmless.
    */
   addIndex(name: string, values: (object: T) => readonly string[]): void;
   /** The objects with this value in the index. Errors: throws on an unknown index. */

@@ -26,7 +26,7 @@ export function Details(props: DetailsProps): JSX.Element {
   useEffect(() => {
     if (!isChosenHere) return;
     const before = document.activeElement;
-    // Without a focus, as after a button in here that is gone, the body counts as focused.
+    // If the focused button in this panel has been removed, the body has the focus: then the opener stays the former one.
     if (before instanceof HTMLElement && before !== document.body && !panel.current!.contains(before)) {
       opener.current = before;
     }
