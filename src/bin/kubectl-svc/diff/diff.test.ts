@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../../api/meta.ts';
+import { clusterTrafficPolicies } from '../../../api/v1alpha1/index.ts';
 import type { CompileInput } from '../../../capture/index.ts';
 import { aReadyPod, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
 import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
@@ -13,8 +14,6 @@ import { FakeClock } from '../../../testing/fake-clock.ts';
 import { expectGolden } from '../../../testing/golden.ts';
 import { styles } from '../output/style.ts';
 import { applied } from './applied.ts';
-import { faultText, readDocuments } from './documents.ts';
-import { objectFaults } from './judge.ts';
 import { diffPlan, differs, type DiffPlan } from './plan.ts';
 import { planText } from './render.ts';
 import { schemaFaults } from '../../../api/schema/schema-faults.ts';
@@ -159,114 +158,6 @@ test.each([
   expect(next.metadata.annotations).toEqual({ 'svc.dev/allow-orphans': 'true' });
 });
 
-describe('files', () => {
-  const environment = aWorld().environment;
-  const faultsOf = (yaml: string): string[] => {
-    const { objects, faults } = readDocuments([{ file: 'm.yaml', text: yaml }], 'shop');
-    return [...faults, ...objects.flatMap((o) => objectFaults(o, { policies: [], environment }))].map(faultText);
-  };
-  const of = (spec: string, kind = 'TrafficMonitor'): string =>
-    `apiVersion: svc.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: m}\nspec: ${spec}\n`;
-
-  test.each([
-    ['a YAML error with line and column', 'a: [', /^m.yaml document 1: line 1, column \d+: /],
-    ['a document that is not an object', '- 1', /^m.yaml document 1: is no object$/],
-    ['a missing kind', 'apiVersion: v1', /^m.yaml document 1: kind: is missing$/],
-    ['a missing name', 'apiVersion: svc.dev/v1alpha1\nkind: TrafficMonitor', /document 1: metadata.name: is missing$/],
-    ['another version', of('{}').replace('v1alpha1', 'v1'), /apiVersion: is svc.dev\/v1; served is svc.dev\/v1alpha1$/],
-    ['a missing spec', of('').trimEnd(), /TrafficMonitor shop\/m: spec: is required$/],
-    [
-      'an unknown field, with what may be meant',
-      of('{selector: {}, port: []}'),
-      /spec.port: is unknown; is ports meant\?$/,
-    ],
-    ['a wrong type', of('{selector: {}, ports: 8080}'), /spec.ports: must be a list, is 8080$/],
-    [
-      'a value out of range',
-      of('{ports: [{port: 8080}, {port: 70000}]}'),
-      /spec.ports\[1\].port: 70000 is more than 65535$/,
-    ],
-    [
-      'a number out of range where a text may stand too',
-      of('{rollout: {maxUnavailable: 0}}', 'ClusterTrafficPolicy'),
-      /spec.rollout.maxUnavailable: 0 is less than 1$/,
-    ],
-    [
-      'a word that is not allowed',
-      of('{selector: {}, mode: Kapture}'),
-      /spec.mode: "Kapture" is none of Capture, Exclude$/,
-    ],
-    ['a malformed string', of('{selector: {}, sampling: {ratio: "2"}}'), /spec.sampling.ratio: "2" does not match/],
-    [
-      'a number that is not whole',
-      of('{priority: high}', 'ClusterTrafficPolicy'),
-      /spec.priority: must be a whole number, is "high"$/,
-    ],
-    [
-      'a spec that the controller refuses',
-      of('{selector: {matchLabels: {app: "*"}}}'),
-      /TrafficMonitor shop\/m: .*spec.selector/,
-    ],
-  ])('are refused for %s', (_what, yaml, expected) => {
-    const [first] = faultsOf(yaml);
-    expect(first).toMatch(expected);
-  });
-
-  test('may hold several documents and lists, and objects of other kinds', () => {
-    const list = stringify({ apiVersion: 'v1', kind: 'List', items: [monitor(checkout), policy({})] });
-    const other = 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n';
-    const found = readDocuments([{ file: 'a', text: `${list}---\n---\n${other}---\n${of('{selector: {}}')}` }], 'shop');
-    expect(found.objects.map(({ document, object }) => [document, object.kind, object.metadata.namespace])).toEqual([
-      [1, 'TrafficMonitor', 'shop'],
-      [1, 'ClusterTrafficPolicy', undefined],
-      [4, 'TrafficMonitor', 'shop'],
-    ]);
-    expect(found).toMatchObject({ others: 1, faults: [] });
-  });
-
-  test('that are valid have no fault', () => {
-    expect(
-      faultsOf(
-        of(
-          '{capture: {mode: ByPort, ports: [{port: 80}]}, limits: {onLimit: Drop}, rollout: {maxUnavailable: "10%"}}',
-          'ClusterTrafficPolicy',
-        ),
-      ),
-    ).toEqual([]);
-  });
-
-  test('from the golden cases of src/capture are accepted, except those that are wrong on purpose', () => {
-    const folder = join(import.meta.dirname, '../../../capture/testdata/cases');
-    const cases = readdirSync(folder);
-    expect(cases.length).toBeGreaterThan(39);
-    const faults = cases.flatMap((name) => {
-      const text = readFileSync(join(folder, name), 'utf8').replaceAll(/^apiVersion: .*\n/gm, '');
-      const { objects, faults: unread } = readDocuments(
-        [{ file: name, text: text.replaceAll(/^kind:/gm, 'apiVersion: svc.dev/v1alpha1\nkind:') }],
-        'shop',
-      );
-      expect(objects).not.toHaveLength(0);
-      const found = [
-        ...unread,
-        ...objects.flatMap((o) =>
-          objectFaults(o, { policies: [], environment: { ...environment, allowExtraConfig: true } }),
-        ),
-      ];
-      return found.map((fault) => faultText(fault).replace(/ document \d+, \w+ /, ' '));
-    });
-    expect(faults.map((fault) => fault.split(': ')[0])).toEqual([
-      'exponential-histograms-in-policy-buckets.yaml bad-bounds',
-      'extra-config-refused.yaml misspelt',
-      'extra-config-refused.yaml ours',
-      'extra-config-refused.yaml too-small-a-queue',
-      'hostile-strings.yaml shop/a',
-      'hostile-strings.yaml shop/b',
-      'hostile-strings.yaml shop/c',
-      'hostile-strings.yaml p',
-    ]);
-  });
-});
-
 describe('the command', () => {
   let api: FakeApiServer;
   let folder: string;
@@ -303,6 +194,28 @@ describe('the command', () => {
     expect(edited.stdout).toMatch(/^-.*open_ports: "?8080"?$/m);
     expect(edited.stdout).toMatch(/^\+.*open_ports: "?9000"?$/m);
     expect(api.storage.version).toBe(before);
+  });
+
+  test('takes a policy with a namespace, as kustomize writes it, for the policy of that name', async () => {
+    const { spec } = aPolicy('default', { capture: { ports: [{ port: 9000 }] } });
+    api.put(clusterTrafficPolicies, policy(spec));
+    const inShop = (of: object): string =>
+      file('policy.yaml', {
+        apiVersion: 'svc.dev/v1alpha1',
+        kind: 'ClusterTrafficPolicy',
+        metadata: { name: 'default', namespace: 'shop' },
+        spec: of,
+      });
+    expect(await run(['-f', inShop(spec)])).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect(await run(['-f', inShop({ capture: { ports: [{ port: 9001 }] } })])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('# ClusterTrafficPolicy default would change'),
+      stderr: '',
+    });
+    expect(await run(['-f', inShop(spec), '--delete'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('# ClusterTrafficPolicy default would be deleted'),
+    });
   });
 
   test('reads the standard input and folders, and gives JSON', async () => {

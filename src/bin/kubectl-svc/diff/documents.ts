@@ -94,9 +94,11 @@ function shapeFault(object: KubeObject): { field: string; reason: string } | nul
   return null;
 }
 
+/** The object with the namespace that it is stored in: the API server ignores that of a cluster-scoped object. */
 function inNamespace(object: KubeObject, namespace: string): KubeObject {
-  if (object.kind !== 'TrafficMonitor' || object.metadata.namespace) return object;
-  return { ...object, metadata: { ...object.metadata, namespace } };
+  const { namespace: own, ...metadata } = object.metadata;
+  if (object.kind !== 'TrafficMonitor') return { ...object, metadata };
+  return { ...object, metadata: { ...metadata, namespace: own || namespace } };
 }
 
 /** An object as text, such as `TrafficMonitor shop/checkout`. */
