@@ -17,6 +17,8 @@ describe('files', () => {
 
   test.each([
     ['a YAML error with line and column', 'a: [', /^m.yaml document 1: line 1, column \d+: /],
+    ['an alias without its anchor', of('*a'), /^m.yaml document 1: Unresolved alias .*: a$/],
+    ['a merge of what is no map', of('{<<: 1}'), /^m.yaml document 1: Merge sources must be maps/],
     ['a document that is not an object', '- 1', /^m.yaml document 1: is no object$/],
     ['a missing kind', 'apiVersion: v1', /^m.yaml document 1: kind: is missing$/],
     ['a missing name', 'apiVersion: svc.dev/v1alpha1\nkind: TrafficMonitor', /document 1: metadata.name: is missing$/],
@@ -73,6 +75,33 @@ describe('files', () => {
       [4, 'TrafficMonitor', 'shop'],
     ]);
     expect(found).toMatchObject({ others: 1, faults: [] });
+  });
+
+  test('are read by the rules of kubectl: merge keys, booleans and numbers', () => {
+    const read = (yaml: string): unknown =>
+      readDocuments([{ file: 'a', text: of(yaml) }], 'shop').objects[0]!.object['spec'];
+    expect(read('{a: &a {x: 1, w: 2}, b: {<<: *a, x: 3}, c: {<<: [*a, {z: 4}]}}')).toEqual({
+      a: { x: 1, w: 2 },
+      b: { x: 3, w: 2 },
+      c: { x: 1, w: 2, z: 4 },
+    });
+    expect(read('[yes, Yes, YES, on, On, ON, y, Y, true, True]')).toEqual(Array.from({ length: 10 }, () => true));
+    expect(read('[no, No, NO, off, Off, OFF, n, N, false, False]')).toEqual(Array.from({ length: 10 }, () => false));
+    expect(read('{on: 1, n: 2}')).toEqual({ true: 1, false: 2 });
+    expect(read('[yES, "yes", \'n\', !!str no, yesterday, 1:30, 2026-06-01, 0x_, 0z1]')).toEqual([
+      'yES',
+      'yes',
+      'n',
+      'no',
+      'yesterday',
+      '1:30',
+      '2026-06-01',
+      '0x_',
+      '0z1',
+    ]);
+    expect(read('[50_000, 0x1F90, 010, -010, 0o10, +0b101, 089, 0, 1_, 1.5, 1e3]')).toEqual([
+      50_000, 8080, 8, -8, 8, 5, 89, 0, 1, 1.5, 1000,
+    ]);
   });
 
   test('that are valid have no fault', () => {

@@ -1,6 +1,7 @@
-import { LineCounter, parseAllDocuments } from 'yaml';
+import { LineCounter, parseAllDocuments, type Document, type ScalarTag, type Tags } from 'yaml';
 import type { KubeObject } from '../../../api/meta.ts';
 import { groupVersion } from '../../../api/v1alpha1/index.ts';
+import { errorText } from '../../../base/errors.ts';
 
 /** One YAML or JSON text, as read. */
 export interface Source {
@@ -43,6 +44,31 @@ export function isOurs({ apiVersion, kind }: KubeObject): boolean {
   return apiVersion === groupVersion && ours.has(kind);
 }
 
+/** The booleans of YAML 1.1, which kubectl reads beside those of YAML 1.2. */
+const booleans: ScalarTag = {
+  tag: 'tag:yaml.org,2002:bool',
+  default: true,
+  test: /^(?:y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$/,
+  resolve: (text) => /^(?:y|yes|on)$/i.test(text),
+};
+
+/** The whole numbers that kubectl reads and YAML 1.2 does not: `010` (octal), `0b101`, `50_000`, signed hexadecimal. */
+const wholeNumbers: ScalarTag = {
+  tag: 'tag:yaml.org,2002:int',
+  default: true,
+  test: /^[-+]?(?:0[0-7_]+|0[xX]_*[\da-fA-F][\da-fA-F_]*|0[oO]_*[0-7][0-7_]*|0[bB]_*[01][01_]*|[1-9]\d*_[\d_]*)$/,
+  resolve: (text) => {
+    const digits = text.replace(/^[-+]/, '').replaceAll('_', '');
+    return (text.startsWith('-') ? -1 : 1) * Number(digits.replace(/^0(?=\d)/, '0o'));
+  },
+};
+
+const kubectlRules = {
+  schema: 'core',
+  merge: true,
+  customTags: (tags: Tags): Tags => [booleans, wholeNumbers, ...tags],
+} as const;
+
 /**
  * Reads YAML or JSON with any number of documents and lists. `namespace` is the default for monitors without one. Pure.
  */
@@ -52,17 +78,12 @@ export function readDocuments(sources: readonly Source[], namespace: string): Do
   let others = 0;
   for (const { file, text } of sources) {
     const lineCounter = new LineCounter();
-    const documents = parseAllDocuments(text, { lineCounter });
+    const documents = parseAllDocuments(text, { ...kubectlRules, lineCounter });
     for (const [i, parsed] of (Array.isArray(documents) ? documents : []).entries()) {
       const at = { file, document: i + 1 };
       const fault = (field: string, reason: string): void => void faults.push({ ...at, object: '', field, reason });
-      const [error] = parsed.errors;
-      if (error) {
-        const { line, col } = lineCounter.linePos(error.pos[0]);
-        fault('', `line ${line}, column ${col}: ${error.message.split('\n')[0]!.replace(/ at line .*$/, '')}`);
-        continue;
-      }
-      const value: unknown = parsed.toJS();
+      const { value, wrong: unread } = contentOf(parsed, lineCounter);
+      if (unread !== undefined) fault('', unread);
       if (value === null || value === undefined) continue;
       for (const member of membersOf(value)) {
         const object = member as KubeObject;
@@ -77,6 +98,21 @@ export function readDocuments(sources: readonly Source[], namespace: string): Do
     }
   }
   return { objects, faults, others };
+}
+
+/** What a document holds, or what is wrong with its YAML. */
+function contentOf(document: Document, lines: LineCounter): { value?: unknown; wrong?: string } {
+  const [error] = document.errors;
+  if (error) {
+    const { line, col } = lines.linePos(error.pos[0]);
+    return { wrong: `line ${line}, column ${col}: ${error.message.split('\n')[0]!.replace(/ at line .*$/, '')}` };
+  }
+  try {
+    return { value: document.toJS() };
+  } catch (error) {
+    // Aliases and merge keys are followed only now.
+    return { wrong: errorText(error) };
+  }
 }
 
 function membersOf(value: unknown): readonly unknown[] {
