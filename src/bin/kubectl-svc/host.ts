@@ -18,8 +18,8 @@ export interface Output {
 export interface Host {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** All of the standard input as text. */
-  readStdin(): Promise<string>;
+  /** All of the standard input as text. Errors: PluginError with the remedy when it has more than `maxBytes`. */
+  readStdin(maxBytes: number, remedy: string): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
   /** Aborts at Ctrl-C and at SIGTERM; with ClosedOutputError when the reader of stdout has closed it. */

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { ClosedOutputError } from './errors.ts';
 import { processHost } from './process-host.ts';
@@ -22,11 +22,12 @@ class Pipe extends Writable {
   }
 }
 
-function aProcess() {
+function aProcess(stdin: readonly string[] = []) {
   const stdout = new Pipe();
   const stderr = new Pipe();
   const exits: number[] = [];
   const process = Object.assign(new EventEmitter(), {
+    stdin: Readable.from(stdin.map((text) => Buffer.from(text))),
     stdout,
     stderr,
     env: {},
@@ -80,6 +81,15 @@ test('output is drained when its reader has taken it, is gone, or the command is
   await settle();
   expect(states).toEqual(['taken', 'gone', 'aborted']);
   for (const { host } of [aProcess(), gone, aborted]) await host.stdout.drained();
+});
+
+test('the standard input may have as many bytes as the command takes; with more, the error tells the remedy', async () => {
+  expect(await aProcess(['ab', 'cdé']).host.readStdin(6, 'less')).toBe('abcdé');
+  await expect(aProcess(['ab', 'cdé']).host.readStdin(5, 'less')).rejects.toMatchObject({
+    code: 'ERR_TOO_LARGE',
+    message: 'standard input: more than 5 bytes',
+    hints: ['less'],
+  });
 });
 
 test('a terminal that does not know its size counts as one of 80 × 24', () => {

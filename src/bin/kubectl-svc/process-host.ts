@@ -1,11 +1,9 @@
 import { once } from 'node:events';
-import type { ReadStream, WriteStream } from 'node:tty';
+import type { WriteStream } from 'node:tty';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
-import { ClosedOutputError, exitCodes } from './errors.ts';
+import { ClosedOutputError, exitCodes, PluginError } from './errors.ts';
 import { defaultColumns, defaultRows, type Host, type Output } from './host.ts';
-
-const maxStdinBytes = 1024 * 1024;
 
 /**
  * The plugin's host in a real process. The first Ctrl-C lets a command end cleanly; a second ends it at once. A command
@@ -25,7 +23,7 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
       abort.abort(new ClosedOutputError());
     }),
     stderr: output(process.stderr, abort.signal, () => {}),
-    readStdin: () => readAll(process.stdin),
+    readStdin: (maxBytes, remedy) => readAll(process.stdin, maxBytes, remedy),
     env: process.env,
     clock,
     signal: abort.signal,
@@ -58,13 +56,14 @@ function output(stream: WriteStream, signal: AbortSignal, onBroken: (error: Node
   };
 }
 
-async function readAll(stdin: ReadStream): Promise<string> {
+/** `readStdin` of a host, for a given stream. */
+export async function readAll(stdin: AsyncIterable<unknown>, maxBytes: number, remedy: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stdin as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maxStdinBytes)
-      throw new OperatorError('ERR_TOO_LARGE', `standard input: more than ${maxStdinBytes} bytes`);
+    if (size > maxBytes)
+      throw new PluginError('ERR_TOO_LARGE', `standard input: more than ${maxBytes} bytes`, { hints: [remedy] });
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -61,8 +61,9 @@ export class Session {
     if (this.signal.reason instanceof ClosedOutputError) throw this.signal.reason;
   }
 
-  readStdin(): Promise<string> {
-    return this.host.readStdin();
+  /** All of the standard input as text. Errors: PluginError with the remedy when it has more than `maxBytes`. */
+  readStdin(maxBytes: number, remedy: string): Promise<string> {
+    return this.host.readStdin(maxBytes, remedy);
   }
 
   /** The API server that kubeconfig and flags select. Errors: ERR_CONFIG_INVALID. */

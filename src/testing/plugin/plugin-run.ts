@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { systemClock, type Clock } from '../../base/clock.ts';
 import type { Host } from '../../bin/kubectl-svc/host.ts';
 import type { QueryRequest, QueryResponse, QueryServer } from '../../bin/kubectl-svc/connect/query-server.ts';
+import { readAll } from '../../bin/kubectl-svc/process-host.ts';
 import { runPlugin } from '../../bin/kubectl-svc/program.ts';
 import type { RestClient } from '../../kube/index.ts';
 
@@ -52,7 +54,7 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
   const host: Host = {
     stdout: output('stdout'),
     stderr: output('stderr'),
-    readStdin: async () => options.stdin ?? '',
+    readStdin: (...args) => readAll(Readable.from([Buffer.from(options.stdin ?? '')]), ...args),
     env: options.env ?? {},
     clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,

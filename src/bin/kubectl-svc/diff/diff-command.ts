@@ -72,7 +72,10 @@ async function diff(session: Session, flags: DiffFlags): Promise<number> {
 }
 
 async function read(session: Session, flags: DiffFlags): Promise<Documents> {
-  const sources = await readSources(flags.filename, { recursive: flags.recursive, stdin: () => session.readStdin() });
+  const sources = await readSources(flags.filename, {
+    recursive: flags.recursive,
+    stdin: (maxBytes) => session.readStdin(maxBytes, 'write it to a file, and name that with -f'),
+  });
   if (flags.kustomize !== undefined) sources.push(await kustomized(flags.kustomize, session.signal));
   const namespace = session.flags.namespace ?? (await session.namespace()) ?? 'default';
   return readDocuments(sources, namespace);

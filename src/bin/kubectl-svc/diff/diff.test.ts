@@ -234,6 +234,15 @@ describe('the command', () => {
     });
   });
 
+  test('takes the output of a large chart from the standard input', async () => {
+    const other = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { text: 'x'.repeat(2 ** 21) } };
+    expect(await run(['-f', '-'], `${JSON.stringify(other)}\n---\n${stringify(bare(checkout))}`)).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'warning: 1 objects of other kinds are left out\n',
+    });
+  });
+
   test('reads links to files in a folder, as those of a mounted ConfigMap', async () => {
     mkdirSync(join(folder, 'mounted'));
     symlinkSync(file('one.txt', bare({ selector: {} }, 'linked')), join(folder, 'mounted', 'one.yaml'));

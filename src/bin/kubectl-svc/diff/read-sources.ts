@@ -6,6 +6,8 @@ import { errorText } from '../../../base/errors.ts';
 import { PluginError } from '../errors.ts';
 import type { Source } from './documents.ts';
 
+/** The most that is taken of the standard input, and of `kubectl kustomize`. */
+const maxBytes = 64 * 1024 * 1024;
 const extensions = /\.(ya?ml|json)$/;
 
 /**
@@ -14,11 +16,11 @@ const extensions = /\.(ya?ml|json)$/;
  */
 export async function readSources(
   paths: readonly string[],
-  { recursive, stdin }: { recursive: boolean; stdin: () => Promise<string> },
+  { recursive, stdin }: { recursive: boolean; stdin: (maxBytes: number) => Promise<string> },
 ): Promise<Source[]> {
   const sources: Source[] = [];
   for (const path of paths) {
-    if (path === '-') sources.push({ file: '-', text: await stdin() });
+    if (path === '-') sources.push({ file: '-', text: await stdin(maxBytes) });
     else
       for (const file of await filesOf(path, recursive))
         sources.push({ file, text: await named(file, () => readFile(file, 'utf8')) });
@@ -54,7 +56,7 @@ export async function kustomized(folder: string, signal: AbortSignal): Promise<S
   try {
     const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder], {
       signal,
-      maxBuffer: 64 * 1024 * 1024,
+      maxBuffer: maxBytes,
     });
     return { file: folder, text: stdout };
   } catch (cause) {

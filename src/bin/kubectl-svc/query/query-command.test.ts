@@ -132,6 +132,14 @@ test('the expression comes from the standard input or a file', async () => {
   rmSync(dir, { recursive: true });
 });
 
+test('an expression of more than 1 MiB is refused, with the remedy', async () => {
+  const { code, stderr } = await runPluginHere(['query', '-'], { ...asking(vector), stdin: 'x'.repeat(2 ** 20 + 1) });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'error: standard input: more than 1048576 bytes\n  divide the expression into several queries\n',
+  });
+});
+
 test('an expression that begins with a dash comes after --', async () => {
   const played = asking(vector);
   expect((await runPluginHere(['query', '-o', 'csv', '--', '-1'], played)).code).toBe(0);

@@ -227,7 +227,8 @@ async function expressionOf(
       "what to ask? kubectl svc query 'sum(svc_agent_up)'",
       'or - to read it from the standard input',
     );
-  const text = source === undefined ? await readExpression(file!) : source === '-' ? await session.readStdin() : source;
+  const stdin = () => session.readStdin(maxBytes, 'divide the expression into several queries');
+  const text = source === undefined ? await readExpression(file!) : source === '-' ? await stdin() : source;
   if (text.trim() === '') throw new UsageError('the expression is empty');
   return text;
 }
