@@ -26,7 +26,10 @@ export interface ViewOptions {
   readonly client: KubeClient;
   /** The operator's namespace. */
   readonly namespace: string;
-  /** Only TrafficMonitors and MinterDeployments of this namespace; all when unset. */
+  /**
+   * The namespace of the MinterDeployments, and of the TrafficMonitors that are listed; all when unset. The monitors of
+   * all namespaces are read as far as the user may, because configs are compiled from them.
+   */
   readonly objectNamespace?: string | undefined;
   /** If the user may not list the pods and monitors of all namespaces, those of this namespace are read instead. */
   readonly atLeast?: string | undefined;
@@ -55,10 +58,11 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
   const readMost = async <T extends KubeObject>(
     member: keyof ClusterView,
     resource: ResourceRef,
+    least: string | undefined,
   ): Promise<Reading<T>> => {
-    const all = await read<T>(member, resource, { namespace: member === 'pods' ? undefined : objectNamespace });
-    if (all.fault === undefined || all.code !== 'ERR_API_FORBIDDEN' || atLeast === undefined) return all;
-    return read<T>(member, resource, { namespace: atLeast });
+    const all = await read<T>(member, resource);
+    if (all.fault === undefined || all.code !== 'ERR_API_FORBIDDEN' || least === undefined) return all;
+    return read<T>(member, resource, { namespace: least });
   };
   await reached(client, signal);
   const crds = async (): Promise<Reading<KubeObject>> => {
@@ -67,7 +71,7 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     return { items: all.items.filter((crd) => crd.metadata.name?.endsWith(`.${group}`)) };
   };
   const own = { namespace };
-  const readPods = readMost<PodWithStatus>('pods', coreResources.pods);
+  const readPods = readMost<PodWithStatus>('pods', coreResources.pods, atLeast);
   const ownPods = async (): Promise<ClusterView['ownPods']> => {
     const all = await readPods;
     if (all.fault !== undefined || all.partial) return read<PodWithStatus>('ownPods', coreResources.pods, own);
@@ -76,9 +80,10 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
   return settled({
     namespace,
     now,
+    objectNamespace,
     crds: crds(),
     pods: readPods,
-    monitors: readMost<TrafficMonitor & KubeObject>('monitors', trafficMonitors),
+    monitors: readMost<TrafficMonitor & KubeObject>('monitors', trafficMonitors, objectNamespace ?? atLeast),
     policies: read<ClusterTrafficPolicy & KubeObject>('policies', clusterTrafficPolicies),
     minters: read<MinterDeployment & KubeObject>('minters', minterDeployments, { namespace: objectNamespace }),
     namespaces: read<KubeObject>('namespaces', coreResources.namespaces),

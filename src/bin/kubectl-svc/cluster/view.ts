@@ -29,7 +29,10 @@ export interface ClusterView {
   readonly namespace: string;
   /** Wall time, ms since the epoch. */
   readonly now: number;
+  /** The namespace whose monitors are listed and explained; all when unset. */
+  readonly objectNamespace?: string | undefined;
   readonly crds: Reading<KubeObject>;
+  /** Of all namespaces, because configs are compiled from them; see `listedMonitors`. */
   readonly monitors: Reading<TrafficMonitor & KubeObject>;
   readonly policies: Reading<ClusterTrafficPolicy & KubeObject>;
   readonly minters: Reading<MinterDeployment & KubeObject>;
@@ -50,6 +53,12 @@ export interface ClusterView {
 /** Whether every list that the operator compiles configs from was read, and in all namespaces. */
 export function isWhole({ monitors, policies, nodes, namespaces, pods }: ClusterView): boolean {
   return [monitors, policies, nodes, namespaces, pods].every((list) => list.fault === undefined && !list.partial);
+}
+
+/** The monitors that a command speaks of. They are partial when those of other namespaces are left out. */
+export function listedMonitors({ monitors, objectNamespace }: ClusterView): ClusterView['monitors'] {
+  if (objectNamespace === undefined || monitors.fault !== undefined) return monitors;
+  return { items: monitors.items.filter(({ metadata }) => metadata.namespace === objectNamespace), partial: true };
 }
 
 /** The members of a list; none when it could not be read. */

@@ -7,7 +7,7 @@ import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { findCondition } from '../../../runtime/index.ts';
 import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
 import { isReadyPod, podFault } from '../cluster/pod-fault.ts';
-import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
+import { itemsOf, listedMonitors, named, type ClusterView } from '../cluster/view.ts';
 import { leftOut, podsOf, wantsAgent } from '../status/components.ts';
 import { nodeWayOut } from '../status/hints.ts';
 import { agentConfig, type SeriesFacts } from './series.ts';
@@ -141,7 +141,7 @@ interface Concerned {
   };
 }
 
-/** Policies that cover the node, and the monitors in `monitors` (by default, all monitors on the node). */
+/** Policies that cover the node, and the monitors in `monitors` (by default, all listed monitors on the node). */
 function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
   const policies = itemsOf(view.policies).filter(
     (p) => compiled?.policies.get(p.metadata.name ?? '')?.nodes.includes(node) ?? true,
@@ -151,7 +151,9 @@ function concerned({ view, node, compiled, monitors }: NodeInput): Concerned[] {
     [...(compiled?.monitors.values() ?? [])]
       .filter((m) => m.nodes.includes(node))
       .map((m) => `${m.namespace}/${m.name}`);
-  const own = itemsOf(view.monitors).filter(({ metadata }) => paths.includes(`${metadata.namespace}/${metadata.name}`));
+  const own = itemsOf(listedMonitors(view)).filter(({ metadata }) =>
+    paths.includes(`${metadata.namespace}/${metadata.name}`),
+  );
   return [...policies, ...own] as Concerned[];
 }
 

@@ -4,7 +4,7 @@ import { instrumentFault } from '../../../controllers/capture/instrument-fault.t
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
-import { isWhole, itemsOf, type ClusterView } from '../cluster/view.ts';
+import { isWhole, itemsOf, listedMonitors, type ClusterView } from '../cluster/view.ts';
 import { about, type Check, type CheckState } from './check.ts';
 import { leftOut, podsOf, wantsAgent } from './components.ts';
 import { nodeWayOut } from './hints.ts';
@@ -91,11 +91,11 @@ interface Failure {
 }
 
 /**
- * The failing nodes that the statuses of policies and monitors name. Each status names at most sixteen; only its counts
+ * The failing nodes that the statuses of policies and listed monitors name. Each status names at most sixteen; only its counts
  * are complete.
  */
 function failedNodes(view: ClusterView): Map<string, Failure> {
-  const rows = [...itemsOf(view.policies), ...itemsOf(view.monitors)].flatMap(
+  const rows = [...itemsOf(view.policies), ...itemsOf(listedMonitors(view))].flatMap(
     (object) => object.status?.failedNodes ?? [],
   );
   return new Map(rows.map(({ name, reason, message }) => [name, { reason, message: message ?? '' }]));

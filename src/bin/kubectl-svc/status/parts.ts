@@ -3,7 +3,7 @@ import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../.
 import { coreResources } from '../../../api/core-resources.ts';
 import type { Complete } from '../command.ts';
 import { PluginError } from '../errors.ts';
-import { unreadError, type ClusterView, type Reading } from '../cluster/view.ts';
+import { listedMonitors, unreadError, type ClusterView, type Reading } from '../cluster/view.ts';
 import { about, isWell, type Check } from './check.ts';
 import { nodeWayOut, wayOut } from './hints.ts';
 import { nodeCheck, nodeRows, type NodeRow } from './node-rows.ts';
@@ -52,7 +52,7 @@ export interface PartReport extends StatusReport {
  */
 export function part(view: ClusterView, which: PartName, name: string | undefined): PartReport {
   const { list, kind } = parts[which];
-  const reading: Reading<KubeObject> = view[list];
+  const reading: Reading<KubeObject> = list === 'monitors' ? listedMonitors(view) : view[list];
   if (reading.fault !== undefined) {
     const rights = / of all namespaces$/.test(reading.fault) ? ['-n NAMESPACE looks at one namespace only'] : [];
     throw unreadError(reading, reading.fault, rights);

@@ -1,4 +1,4 @@
-import type { ClusterView } from '../cluster/view.ts';
+import { listedMonitors, type ClusterView } from '../cluster/view.ts';
 import { certificateChecks } from './certificates.ts';
 import { isWell, sections, type Check } from './check.ts';
 import { agentSetChecks, operatorChecks, queryChecks } from './components.ts';
@@ -25,7 +25,7 @@ export function statusReport(view: ClusterView): StatusReport {
     ...metricsApiChecks(view),
     ...objectChecks(view.policies, policyKind),
     ...flowChecks(view.policies),
-    ...objectChecks(view.monitors, monitorKind),
+    ...objectChecks(listedMonitors(view), monitorKind),
     ...captureChecks(rows, view.nodes.fault),
     ...objectChecks(view.minters, minterKind),
     ...eventChecks(view),

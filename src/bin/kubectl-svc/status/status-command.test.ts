@@ -1,7 +1,7 @@
 import { parse } from 'yaml';
 import { trafficMonitors } from '../../../api/v1alpha1/index.ts';
 import type { RestClient } from '../../../kube/index.ts';
-import { aCondition, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
+import { aCondition, aReadyPod, aView, viewTime } from '../../../testing/capture/cluster-view.ts';
 import { fill, runWith, startApi } from '../../../testing/capture/plugin-run.ts';
 import { runPluginHere, type PluginResult } from '../../../testing/plugin/plugin-run.ts';
 import { aMonitor } from '../../../testing/capture/world.ts';
@@ -54,6 +54,33 @@ test('a monitor that is not ready gives exit code 1, and -n looks at one namespa
     stdout: expect.stringContaining('✗ Ready: False Invalid'),
   });
   expect(await run('nodes')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^NODE +READY +AGENT/) });
+});
+
+test('-n leaves the config of each node known, for it is compiled from the monitors of all namespaces', async () => {
+  const status = ready as never;
+  const monitors = ['shop/checkout', 'pay/ledger'].map((path) => aMonitor(path, { selector: {} }, { status }));
+  const pods = ['shop/checkout-1', 'pay/ledger-1'].map((path) => aReadyPod(path, 'node-1'));
+  fill(api, aView({ monitors: { items: monitors as never[] }, pods: { items: pods } }));
+  const { stdout } = await run('nodes');
+  expect(stdout).toMatch(/^node-1 .* 2 .*[0-9a-f]{12}$/m);
+  expect((await run('nodes', '-n', 'shop')).stdout).toBe(stdout);
+  expect((await run('-n', 'shop')).stdout).not.toContain('pay/ledger');
+  const listed = await run('tm', '-n', 'shop');
+  expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('✓ shop/checkout') });
+  expect(listed.stdout).not.toContain('pay/ledger');
+  expect(await run('tm', 'ledger', '-n', 'shop')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no ledger'),
+  });
+});
+
+test('-n suffices for a user who may list the monitors of that namespace only', async () => {
+  const monitor = aMonitor('shop/checkout', { selector: {} }, { status: ready as never });
+  fill(api, aView({ monitors: { items: [monitor] as never[] } }));
+  const error = new StatusError(403, 'Forbidden', 'no');
+  api.script((r) => r.plural === 'trafficmonitors' && r.namespace === undefined, { do: 'fail', error }, 9);
+  expect(await run('tm', '-n', 'shop')).toMatchObject({ code: 0, stdout: expect.stringContaining('✓ shop/checkout') });
+  expect(await run('tm')).toMatchObject({ code: 1, stderr: expect.stringContaining('-n NAMESPACE') });
 });
 
 test('--wait looks again until all is well', async () => {

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { CaptureConfig } from '../../../capture/index.ts';
 import { podFacts, runsAgents } from '../../../controllers/capture/facts.ts';
-import { itemsOf, type ClusterView } from '../cluster/view.ts';
+import { itemsOf, listedMonitors, type ClusterView } from '../cluster/view.ts';
 import { askSeries, maxPods } from '../explain/ask-series.ts';
 import { known, type Known } from '../explain/explain-pod.ts';
 import { explain, podsOfTarget } from '../explain/explanation.ts';
@@ -33,7 +33,7 @@ export async function addCapture(
   const nodes = itemsOf(view.nodes)
     .filter(runsAgents)
     .map(({ metadata }) => metadata.name ?? '');
-  const monitors = itemsOf(view.monitors);
+  const monitors = itemsOf(listedMonitors(view));
   const nodeCount = Math.min(nodes.length, Math.max(maxExplained / 2, maxExplained - monitors.length));
   const monitorCount = Math.min(monitors.length, maxExplained - nodeCount);
   const targets: { target: Target; namespace: string }[] = [
@@ -68,15 +68,20 @@ export async function addCapture(
 
 /**
  * Adds what the operator compiles for each node. Each instrument file is added once, and rules that differ only in the
- * node's name and pods are added once.
+ * node's name and pods are added once. The rules have the listed monitors only; a file cannot be divided.
  */
-function addConfigs(bundle: Bundle, { compiled, assumed }: Known, redactor: Redactor): void {
+function addConfigs(bundle: Bundle, { view, compiled, assumed }: Known, redactor: Redactor): void {
   if (assumed !== null)
     bundle.lacks('capture/: the operator’s settings', `${assumed}; those of a new installation stand for them`);
   if (!compiled) return bundle.lacks('capture/', 'nodes, namespaces, pods, monitors and policies were not all read');
+  const { objectNamespace } = view;
+  if (objectNamespace !== undefined)
+    bundle.lacks('capture/, in part', `of the rules of monitors only those of namespace ${objectNamespace}`);
   /** File of rules → the first of the configs that have these rules. */
   const byRules = new Map<string, CaptureConfig>();
-  const nodes = [...compiled.nodes].map(([node, { config, hash, yamlHash, rollout }]) => {
+  const nodes = [...compiled.nodes].map(([node, { config: whole, hash, yamlHash, rollout }]) => {
+    const listed = whole.monitors.filter(({ namespace }) => namespace === (objectNamespace ?? namespace));
+    const config = { ...whole, monitors: listed };
     const rules = `capture/${yamlHash.replace(/^sha256:/, '').slice(0, 12)}/rules-${sharedRulesHash(config)}.json`;
     if (!byRules.has(rules)) byRules.set(rules, config);
     return { node, hash, yamlHash, rollout, rules };

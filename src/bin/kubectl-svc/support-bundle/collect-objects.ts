@@ -3,7 +3,7 @@ import { group } from '../../../api/v1alpha1/index.ts';
 import { coreResources, type KubeClient } from '../../../kube/index.ts';
 import { readWidest } from '../cluster/read-view.ts';
 import type { ClusterView, Reading } from '../cluster/view.ts';
-import { itemsOf } from '../cluster/view.ts';
+import { itemsOf, listedMonitors } from '../cluster/view.ts';
 import { styles } from '../output/style.ts';
 import { eventTime, type EventObject } from '../status/events.ts';
 import { reportText } from '../status/render.ts';
@@ -25,6 +25,7 @@ export function addStatus(bundle: Bundle, view: ClusterView, redactor: Redactor)
 
 /** Adds the objects from which the state of the product is read. */
 export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly OwnPod[], redactor: Redactor): void {
+  const where = view.objectNamespace === undefined ? 'one namespace' : `namespace ${view.objectNamespace}`;
   const add = (
     path: string,
     about: string,
@@ -32,10 +33,10 @@ export function addObjects(bundle: Bundle, view: ClusterView, pods: readonly Own
     shown: (object: KubeObject) => unknown = (object) => trimObject(object, redactor),
   ): void => {
     if (reading.fault !== undefined) return bundle.lacks(path, reading.fault);
-    if (reading.partial) bundle.lacks(`${path}, in part`, 'only those of one namespace were read');
+    if (reading.partial) bundle.lacks(`${path}, in part`, `only those of ${where}`);
     bundle.addYaml(path, `${reading.items.length} ${about}`, reading.items.map(shown));
   };
-  add('objects/trafficmonitors.yaml', 'TrafficMonitors', view.monitors);
+  add('objects/trafficmonitors.yaml', 'TrafficMonitors', listedMonitors(view));
   add('objects/clustertrafficpolicies.yaml', 'ClusterTrafficPolicies', view.policies);
   add('objects/minterdeployments.yaml', 'MinterDeployments', view.minters);
   add('cluster/crds.yaml', 'CRDs of ours', view.crds, (crd) => trimCrd(crd, redactor));

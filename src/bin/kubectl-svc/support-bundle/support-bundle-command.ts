@@ -33,7 +33,8 @@ const help = `
 It holds the state of the product as status and explain tell it, monitors, policies and minters with their statuses,
 Deployments, DaemonSets and pods of the product, nodes (kernel, image, kubelet), events, the newest lines of every
 container's log and of the container before, the product's own metrics, and what each node should capture. It holds no
-traffic. Monitors and minters are those of all namespaces, or of the one that -n names.
+traffic. Monitors and minters are those of all namespaces, or of the one that -n names; the instrument's file of a node,
+which is one for all, has what monitors of other namespaces select, too.
 
 Before anything is written these are taken out: tokens, keys, credentials, user parts and queries of URLs, values of
 variables that are not ours, and addresses of what is no node, pod or Service of the cluster (outside-1, outside-2, …).

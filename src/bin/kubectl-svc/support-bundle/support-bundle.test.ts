@@ -348,6 +348,53 @@ test('what the caller may not read is listed as absent, and nothing else is miss
   expect(stderr).toContain('warning: not in it: ');
 });
 
+describe('with -n', () => {
+  beforeEach(() =>
+    fill(
+      api,
+      aView({
+        monitors: {
+          items: ['shop/checkout', 'pay/ledger'].map((path) =>
+            aMonitor(path, { selector: {}, ports: [{ port: path.startsWith('pay') ? 7777 : 9999 }] }),
+          ) as never[],
+        },
+        pods: { items: [aReadyPod('shop/checkout-1', 'node-1'), aReadyPod('pay/ledger-1', 'node-1')] },
+      }),
+    ),
+  );
+  const nodesIn = (files: ReadonlyMap<string, string>): { hash: string; yamlHash: string; rules: string }[] =>
+    JSON.parse(files.get('capture/nodes.json')!) as { hash: string; yamlHash: string; rules: string }[];
+
+  test('each node has the config that it should run, and the specs of other namespaces’ monitors are only in its file', async () => {
+    const whole = await unpack((await make()).file);
+    await rm(join(dir, 'bundle.tar.gz'));
+    const files = await unpack((await make(['-n', 'shop'])).file);
+    const hashes = (of: typeof files): string[] => nodesIn(of).flatMap(({ hash, yamlHash }) => [hash, yamlHash]);
+    expect(hashes(files)).toEqual(hashes(whole));
+    expect(files.get(nodesIn(files)[0]!.rules)).toContain('checkout-1');
+    expect(whole.get(nodesIn(whole)[0]!.rules)).toContain('ledger-1');
+    const telling = [...files].filter(([, text]) => /ledger-1|\b7777\b/.test(text)).map(([path]) => path);
+    expect(telling).toEqual([expect.stringMatching(/^capture\/[0-9a-f]+\/instrument\.yaml$/)]);
+    expect([...files.keys()].filter((path) => path.startsWith('explain/monitor/'))).toEqual([
+      'explain/monitor/shop/checkout.txt',
+    ]);
+    const absent = indexOf(files).absent.map(({ what, why }) => `${what}: ${why}`);
+    expect(absent).toEqual(
+      expect.arrayContaining([
+        'objects/trafficmonitors.yaml, in part: only those of namespace shop',
+        'capture/, in part: of the rules of monitors only those of namespace shop',
+      ]),
+    );
+  });
+
+  test('a user who may list the monitors of that namespace only gets a bundle with these', async () => {
+    api.script((r) => r.plural === 'trafficmonitors' && r.namespace === undefined, { do: 'fail', error: forbidden }, 9);
+    const files = await unpack((await make(['-n', 'shop'])).file);
+    expect(files.get('objects/trafficmonitors.yaml')).toContain('name: checkout');
+    expect(indexOf(files).absent.map(({ what }) => what)).toContain('capture/');
+  });
+});
+
 test('a monitor and an event with a deeply nested text are in the bundle', async () => {
   const metadata = { annotations: { note: '['.repeat(5_000) + ']'.repeat(5_000) } };
   const event = anObject('events.k8s.io/v1', 'Event', 'svc-system/e', {
