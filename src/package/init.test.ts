@@ -105,6 +105,16 @@ test('the template renamed to its own names is unchanged in every file', async (
   }
 });
 
+test('names of the new operator that contain names of the template are inserted as they are', () => {
+  const text = "'example.dev', greeter-operator, greeterKind, GreeterList, planGreeter, a Greeter, greeters, greeter";
+  expect(renamed(text, { name: 'team-greeter', kind: 'Hello', group: 'greeter.example.com' })).toBe(
+    "'greeter.example.com', team-greeter, helloKind, HelloList, planHello, a Hello, hellos, hello",
+  );
+  expect(renamed(text, { name: 'greeters', kind: 'Greeter', group: 'my.example.dev' })).toBe(
+    "'my.example.dev', greeters, greeterKind, GreeterList, planGreeter, a Greeter, greeters, greeter",
+  );
+});
+
 test('a new project contains no name of the template, and has its own names in every place', async () => {
   const folder = join(dir, 'shop-operator');
   const operator = { name: 'shop-operator', kind: 'WebShop', group: 'acme.test' };

@@ -87,23 +87,21 @@ export function pluralOf(kind: string): string {
 
 /** Replaces the names of the greeter, the example in the template, by those of the new operator. Pure. */
 export function renamed(text: string, { name, kind, group }: NewOperator): string {
-  const lower = kind.toLowerCase();
   const camel = kind[0]!.toLowerCase() + kind.slice(1);
-  const plural = pluralOf(kind);
   const names: Record<string, string> = {
     'greeter-operator': name,
     'example.dev': group,
     GreeterList: `${kind}List`,
     Greeter: kind,
     greeterKind: `${camel}Kind`,
-    greeters: plural,
-    greeter: lower,
+    greeters: pluralOf(kind),
+    greeter: kind.toLowerCase(),
   };
-  return text
-    .replace(/greeter-operator|example\.dev|\bGreeterList\b|\bgreeterKind\b/g, (word) => names[word]!)
-    .replace(/(?<=plan|setup|\ba|\b)Greeter\b/g, kind)
-    .replace(/\bgreeters\b/g, plural)
-    .replace(/\bgreeter\b/g, lower);
+  // All in one pass: an inserted name may contain a name of the template.
+  return text.replace(
+    /greeter-operator|example\.dev|\bGreeterList\b|(?<=plan|setup|\ba|\b)Greeter\b|\bgreeter(?:Kind|s)?\b/g,
+    (word) => names[word]!,
+  );
 }
 
 /**
