@@ -137,7 +137,9 @@ export function pageViews(stage: () => Stage): void {
       const expected = edges.map(({ source, target, protocol, stats }) =>
         [nameOf.get(source), nameOf.get(target), protocol, perSecond(stats.requestRate)].join(' '),
       );
-      const shown = (await Promise.all((await rows.all()).map(cells))).map((row) => row.slice(0, 4).join(' '));
+      const shown = (await Promise.all((await rows.all()).map(cells))).map(([from, , to, protocol, rate]) =>
+        [from, to, protocol, rate].join(' '),
+      );
       expect(shown.sort()).toEqual(expected.sort());
       expect(shown.some((row) => row.startsWith('shop/checkout shop/catalog http '))).toBe(true);
       const asked = edges.filter(({ promql }) => promql.requestRate !== undefined);
