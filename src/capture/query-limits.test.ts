@@ -27,6 +27,11 @@ const namespaces = [
 const limits = (all: readonly QueryPolicy[], of?: typeof namespaces): ReturnType<typeof queryLimits> =>
   queryLimits(queryPolicies(all), of);
 
+test('a last accepted spec that the schema does not admit limits no query, and ends none', () => {
+  const last = { query: { timeout: 'soon' } };
+  expect(limits([policy('a', { query: { timeout: '9s' } }, { accepted: false, last })])).toEqual({});
+});
+
 test('without a policy with limits no query is limited', () => {
   expect(limits([])).toEqual({});
   expect(limits([policy('a', { priority: 3 })], namespaces)).toEqual({});

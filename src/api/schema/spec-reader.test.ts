@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox';
-import { specReader } from './spec-reader.ts';
+import { shapeReader, specReader } from './spec-reader.ts';
 
 const spec = Type.Object({
   pattern: Type.Optional(Type.String({ maxLength: 4, minLength: 1, pattern: '^[a-z]+$' })),
@@ -15,7 +15,7 @@ const spec = Type.Object({
     }),
   ),
 });
-const read = specReader<object>(spec);
+const read = shapeReader<object>(spec);
 
 test.each([
   { pattern: 'A-1' },
@@ -41,4 +41,16 @@ test.each<[object, string, string]>([
   [{ map: { a: 'x' } }, 'spec.map.a', 'must be a whole number, is "x"'],
 ])('%j is refused for its types and sizes', (value, field, reason) => {
   expect(read(value)).toEqual({ fault: { field, reason } });
+});
+
+test.each<[object, string, string]>([
+  [{ pattern: 'A-1' }, 'spec.pattern', '"A-1" does not match ^[a-z]+$'],
+  [{ pattern: '' }, 'spec.pattern', 'must not be empty'],
+  [{ mode: 'C' }, 'spec.mode', '"C" is none of A, B'],
+  [{ count: 0 }, 'spec.count', '0 is less than 1'],
+  [{ count: 6 }, 'spec.count', '6 is more than 5'],
+  [{ list: [] }, 'spec.list', 'has 0 members, at least 1 are needed'],
+  [{ map: {} }, 'spec.map', 'has 0 members, at least 1 are needed'],
+])('%j is refused where the whole schema counts', (value, field, reason) => {
+  expect(specReader<object>(spec)(value)).toEqual({ fault: { field, reason } });
 });

@@ -3,17 +3,30 @@ import { isObject } from '../../base/text/texts.ts';
 import { structuralSchema, type JsonSchema } from './crd.ts';
 import { firstSchemaFault, pruned, type SchemaFault } from './schema-faults.ts';
 
+type Reading<T> = { spec: T } | { fault: SchemaFault };
+
 /**
- * Makes the reader of a kind's specs that come from elsewhere than from the API server. It prunes a spec as the API
- * server does, and returns the first fault of a spec with other types, or with larger texts, lists or maps, than the
- * schema admits. Only the API server checks patterns, enums, ranges and CEL rules, because only it knows which values
- * were stored before a rule became stricter: these it lets pass.
+ * Makes a reader of a kind's specs that come from elsewhere than from the API server. It prunes a spec as the API server
+ * does, and returns the first fault that the schema finds in it. Only the API server checks CEL rules.
  * Shape: a reading takes time in proportion to the value, whatever the value is.
  */
-export function specReader<T extends object>(kind: TSchema): (value: unknown) => { spec: T } | { fault: SchemaFault } {
+export function specReader<T extends object>(kind: TSchema): (value: unknown) => Reading<T> {
+  return readerBy(() => structuralSchema(kind));
+}
+
+/**
+ * Like `specReader`, for specs that the API server has admitted or is about to admit. It finds other types, and larger
+ * texts, lists or maps, than the schema admits. Patterns, enums and ranges it lets pass, because only the API server
+ * knows which values were stored before a rule became stricter.
+ */
+export function shapeReader<T extends object>(kind: TSchema): (value: unknown) => Reading<T> {
+  return readerBy(() => typesAndSizes(structuralSchema(kind)));
+}
+
+function readerBy<T extends object>(make: () => JsonSchema): (value: unknown) => Reading<T> {
   let schema: JsonSchema | undefined;
   return (value) => {
-    schema ??= typesAndSizes(structuralSchema(kind));
+    schema ??= make();
     const spec = pruned(schema, value);
     const fault = firstSchemaFault(schema, spec, 'spec');
     return fault ? { fault } : { spec: spec as T };

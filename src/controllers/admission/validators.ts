@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { firstSchemaFault, type SchemaFault } from '../../api/schema/schema-faults.ts';
-import { specReader } from '../../api/schema/spec-reader.ts';
+import { shapeReader } from '../../api/schema/spec-reader.ts';
 import {
   clusterTrafficPolicyKind,
   trafficMonitorKind,
@@ -45,8 +45,8 @@ export const orphanAnnotation = 'svc.dev/allow-orphans';
  * The API server asks about an object only after it has applied the schema. Any other caller may ask about an object
  * that would take all memory or all time, so types and sizes are checked here, too, before anything else.
  */
-const readMonitorSpec = specReader<TrafficMonitorSpec>(trafficMonitorKind.spec);
-const readPolicySpec = specReader<ClusterTrafficPolicySpec>(clusterTrafficPolicyKind.spec);
+const readMonitorSpec = shapeReader<TrafficMonitorSpec>(trafficMonitorKind.spec);
+const readPolicySpec = shapeReader<ClusterTrafficPolicySpec>(clusterTrafficPolicyKind.spec);
 const nameSchema = { type: 'string', maxLength: 253 };
 
 const refused = ({ field, reason }: SchemaFault): AdmissionVerdict => ({

@@ -8,14 +8,15 @@ import { specReader } from '../../../api/schema/spec-reader.ts';
 
 type Read<T> = (status: { readonly lastAcceptedSpec?: T } | undefined) => T | undefined;
 
-/** The last accepted spec of a monitor; undefined if there is none, or none with the types and sizes of the schema. */
+/** The last accepted spec of a monitor; undefined if there is none, or none that the schema admits. */
 export const lastMonitorSpec: Read<TrafficMonitorSpec> = reader(specReader(trafficMonitorKind.spec));
-/** The last accepted spec of a policy; undefined if there is none, or none with the types and sizes of the schema. */
+/** The last accepted spec of a policy; undefined if there is none, or none that the schema admits. */
 export const lastPolicySpec: Read<ClusterTrafficPolicySpec> = reader(specReader(clusterTrafficPolicyKind.spec));
 
 /**
- * The API server stores a last accepted spec unchecked, and an operator of another version may have accepted it. One
- * that does not have the types of its kind could end the compile for all objects.
+ * The API server stores a last accepted spec unchecked, and an operator of another version may have accepted it. One that
+ * the schema does not admit could end the compile for all objects, make every agent refuse its config, or end every query.
+ * So a rule that is made stricter for the API server alone has to be a CEL rule.
  */
 function reader<T extends object>(read: ReturnType<typeof specReader<T>>): Read<T> {
   return (status) => {

@@ -2,6 +2,7 @@ import { jest } from '@jest/globals';
 import { RE2JS } from 're2js';
 import type { ClusterTrafficPolicySpec, TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
 import { aMonitor, aNamespace, aPolicy, aWorld } from '../../../testing/capture/world.ts';
+import { parseCaptureConfig } from '../../capture-config.ts';
 import { compile } from '../compile.ts';
 
 const whole: TrafficMonitorSpec = { mode: 'Capture', selector: {} };
@@ -302,11 +303,8 @@ describe('a policy is refused', () => {
     expect(yaml).toContain('- k8s_namespace: pay');
   });
 
-  test('and its last accepted spec stays in force, though a pattern or a range has become stricter since', () => {
-    const old: ClusterTrafficPolicySpec = {
-      retention: { metrics: { size: '512Ki' } },
-      limits: { maxSeriesPerNode: 1e9 },
-    };
+  test('and its last accepted spec stays in force, though a CEL rule has become stricter since', () => {
+    const old: ClusterTrafficPolicySpec = { retention: { metrics: { size: '512Ki' } } };
     const bad = aPolicy('p', { exclusions: [{}] }, { status: { lastAcceptedSpec: old } });
     expect(compile(aWorld({ policies: [bad] })).policies.get('p')!.inForce).toEqual(old);
   });
@@ -320,13 +318,23 @@ describe('a policy is refused', () => {
     { capture: { ports: [null] } },
     { nodeSelector: { matchExpressions: [null] } },
     { namespaceSelector: { matchExpressions: [null] } },
-  ])('alone, when the schema does not admit its last accepted spec: %j', (last) => {
+    { defaults: { protocols: ['Former'] } },
+    { defaults: { sampling: { ratio: 'half' } } },
+    { limits: { onLimit: 'Former' } },
+    { limits: { maxSeriesPerNode: -1 } },
+    { capture: { ports: [] } },
+    { rollout: { maxUnavailable: 1e10 } },
+    { redaction: { paths: [{ pattern: '', replacement: '/' }] } },
+  ])('alone, when its last accepted spec cannot be used either: %j', (last) => {
     const stored = last as unknown as ClusterTrafficPolicySpec;
     const bad = aPolicy('bad', { exclusions: [{}] }, { status: { lastAcceptedSpec: stored } });
     const good = aPolicy('good', { exclusions: [{ namespaces: ['pay'] }] });
-    const { policies } = compile(aWorld({ policies: [bad, good] }));
+    const { policies, nodes } = compile(aWorld({ policies: [bad, good] }));
     expect(policies.get('bad')).toMatchObject({ accepted: { ok: false, reason: 'Invalid' }, inForce: null });
     expect(policies.get('good')!.accepted.ok).toBe(true);
+    const { config } = nodes.get('node-1')!;
+    expect(config.instrument.yaml).toContain('- k8s_namespace: pay');
+    expect(parseCaptureConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
   });
 
   test('alone, when it was stored without what the schema requires, and the message says what failed', () => {
