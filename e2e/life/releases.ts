@@ -7,7 +7,7 @@ import type { LifeStage } from './stage.ts';
 
 const folder = join(repository, 'src/controllers/testdata/releases');
 
-/** The released versions whose objects in a cluster are recorded, oldest first. */
+/** The released versions whose objects in a cluster are recorded, oldest first. Those of the next one are in `../next.yaml`. */
 export const releases: readonly string[] = readdirSync(folder)
   .map((file) => file.replace(/\.yaml$/, ''))
   .toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));

@@ -4,7 +4,7 @@
  * version.
  */
 import { createReadStream, createWriteStream, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
@@ -56,7 +56,10 @@ export async function unpackRelease(version: string, dir: string): Promise<Relea
   };
 }
 
-/** Archives the last build under the version of `package.json`, and stores its programs' flags for unit tests. */
+/**
+ * Archives the last build under the version of `package.json`, and stores its programs' flags for unit tests and the
+ * objects of its operator for `e2e/life`.
+ */
 export async function keepRelease(root: string): Promise<string> {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
   const flags = (table: SettingTable): string[] => Object.keys(table).map(flagOf).toSorted();
@@ -67,6 +70,8 @@ export async function keepRelease(root: string): Promise<string> {
   };
   const list = join(root, `src/render/testdata/releases/${version}.flags.json`);
   await writeFile(list, `${JSON.stringify(known, null, 2)}\n`);
+  const objects = join(root, 'src/controllers/testdata');
+  await copyFile(join(objects, 'next.yaml'), join(objects, `releases/v${version}.yaml`));
   const file = join(folder, `${version}${suffix}`);
   const archive = pack();
   // All entries have the same time, so that equal content gives an equal archive.
