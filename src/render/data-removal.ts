@@ -11,15 +11,15 @@ export type AgentStores = Pick<
   PlatformInput,
   'namespace' | 'svcImage' | 'imagePullPolicy' | 'imagePullSecrets' | 'agentDataHostPath'
 > & {
-  /** That of the agents, which administrators may have changed: a pod on another node might never be ready. */
-  affinity?: object;
+  /** The required node affinity of the agents, if they have one: a pod on another node might never be ready. */
+  requiredNodes?: unknown;
 };
 
 /** A label that no node has: a removal that selects it has no pods. */
 const waitingLabel = 'svc.dev/data-removal';
 
 /**
- * A DaemonSet that empties the agents' folder on every node and then waits to be deleted: its pods are ready once the
+ * A DaemonSet that empties the agents' folder on every node where agents may run, and then waits to be deleted: its pods are ready once the
  * data of their node is gone. Undefined when agents keep no data on nodes.
  *
  * `waiting`: it has no pods yet, and only records what the removal needs while agents still run.
@@ -27,6 +27,7 @@ const waitingLabel = 'svc.dev/data-removal';
 export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'running'): KubeObject | undefined {
   if (input.agentDataHostPath === '') return undefined;
   const labels = { ...selectorLabels('agent'), 'app.kubernetes.io/component': names.dataRemoval };
+  const { requiredNodes } = input;
   const args = ['agent', 'remove-data', `--data-dir=${volumes.data.path}`];
   const container = {
     image: input.svcImage,
@@ -56,7 +57,7 @@ export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'runnin
             enableServiceLinks: false,
             ...pullSecrets(input.imagePullSecrets),
             ...everyNode,
-            ...(input.affinity ? { affinity: input.affinity } : {}),
+            ...(requiredNodes ? { affinity: onNodes(requiredNodes) } : {}),
             ...(state === 'waiting' ? { nodeSelector: { ...everyNode.nodeSelector, [waitingLabel]: 'waiting' } } : {}),
             terminationGracePeriodSeconds: 5,
             initContainers: [{ name: 'remove', args, ...container }],
@@ -72,6 +73,10 @@ export function renderDataRemoval(input: AgentStores, state: 'waiting' | 'runnin
   object.metadata.labels = { ...object.metadata.labels, ...labels };
   return object;
 }
+
+const onNodes = (required: unknown): object => ({
+  nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required },
+});
 
 /** Whether a removal is `waiting`. Pure. */
 export function isWaitingRemoval(removal: KubeObject): boolean {

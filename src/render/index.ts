@@ -26,7 +26,7 @@ export { appCredentialsSecret, names, objectLabels, ports, selectorLabels, selec
 export type { Component } from './names.ts';
 export { renderedKinds } from './objects.ts';
 export type { RenderedKind } from './objects.ts';
-export { withUserChanges } from './user-changes.ts';
+export { requiredNodes, withUserChanges } from './user-changes.ts';
 export { minterUrl } from './minter/names.ts';
 export { declaredRepositories, renderMinterRules } from './minter/rules.ts';
 export { renderPlatform } from './platform.ts';

@@ -43,7 +43,8 @@ interface WithPods {
   };
 }
 
-const requiredNodes = (daemonSet: KubeObject | undefined): unknown =>
+/** The required node affinity of a DaemonSet's pods. */
+export const requiredNodes = (daemonSet: KubeObject | undefined): unknown =>
   (daemonSet?.['spec'] as WithPods | undefined)?.template?.spec.affinity?.nodeAffinity
     ?.requiredDuringSchedulingIgnoredDuringExecution;
 

@@ -1,12 +1,11 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { coreResources, getIfExists } from '../../kube/index.ts';
-import { names, type AgentStores } from '../../render/index.ts';
+import { names, requiredNodes, type AgentStores } from '../../render/index.ts';
 import type { InstallerDeps } from './installer.ts';
 
 type PullPolicy = NonNullable<AgentStores['imagePullPolicy']>;
 
 interface PodSpec {
-  affinity?: object;
   imagePullSecrets?: { name: string }[];
   containers?: { name: string; image: string; imagePullPolicy?: PullPolicy; args?: string[] }[];
   volumes?: { name: string; hostPath?: { path: string } }[];
@@ -34,8 +33,8 @@ export async function findAgentStores(
     const stores = found && storesOf(found, container);
     if (!stores) continue;
     // The operator's own affinity says nothing of the agents' nodes.
-    const { affinity } = resource === coreResources.daemonSets ? podOf(found) : {};
-    return { namespace, ...stores, ...(affinity ? { affinity } : {}) };
+    const nodes = resource === coreResources.daemonSets ? requiredNodes(found) : undefined;
+    return { namespace, ...stores, ...(nodes ? { requiredNodes: nodes } : {}) };
   }
   return undefined;
 }

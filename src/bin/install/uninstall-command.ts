@@ -16,7 +16,11 @@ interface Flags extends ClusterFlags {
 export function uninstallCommand(command: Command): Command {
   return clusterOptions(command)
     .option('--namespace <name>', 'namespace of the operator', platformDefaults.namespace)
-    .option('--delete-data', "remove the agents' data from every node too", false)
+    .option(
+      '--delete-data',
+      "remove the agents' data too, from every node where agents may run; nodes left out keep theirs",
+      false,
+    )
     .option('--keep-crds', 'keep the CRDs, and with them every TrafficMonitor, policy and MinterDeployment', false)
     .option('--dry-run', 'say what would go, change nothing', false)
     .option('--timeout <duration>', 'how long it may take', '5m')

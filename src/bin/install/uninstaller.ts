@@ -102,7 +102,8 @@ class Uninstall {
     await this.#remove(coreResources.daemonSets, { namespace, name: names.agent });
     await this.#untilStopped('agent');
     if (!removal) return progress('agents kept no data on the nodes');
-    progress(`data in ${stores.agentDataHostPath} ${dryRun ? 'would be removed' : 'is being removed'} on every node`);
+    const what = dryRun ? 'would be removed' : 'is being removed';
+    progress(`data in ${stores.agentDataHostPath} ${what} on every node where agents may run`);
     if (dryRun) return;
     await this.#applyRemoval(removal);
     for (let shown = ''; ; await sleep(clock, 500, signal)) {
