@@ -60,6 +60,7 @@ describe('renderMinter', () => {
     };
     expect(nodeSelectorOf()).toEqual({ 'kubernetes.io/os': 'linux' });
     expect(nodeSelectorOf({ pool: 'small' })).toEqual({ 'kubernetes.io/os': 'linux', pool: 'small' });
+    expect(nodeSelectorOf({ 'kubernetes.io/os': 'windows' })).toEqual({ 'kubernetes.io/os': 'linux' });
   });
 
   test('makes the MinterDeployment the controlling owner of every object', () => {

@@ -149,7 +149,7 @@ function renderMinterDeployment(input: MinterInput): KubeObject {
         serviceAccountName: name.serviceAccount,
         automountServiceAccountToken: false,
         enableServiceLinks: false,
-        nodeSelector: { 'kubernetes.io/os': 'linux', ...spec.nodeSelector },
+        nodeSelector: { ...spec.nodeSelector, 'kubernetes.io/os': 'linux' },
         ...(spec.tolerations ? { tolerations: spec.tolerations } : {}),
         topologySpreadConstraints: spreadOverNodes(labels),
         terminationGracePeriodSeconds: 30,
