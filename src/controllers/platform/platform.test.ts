@@ -189,6 +189,54 @@ test('a binding that lost our label gets it back, and keeps the subjects that ad
   expect(live()['subjects']).toEqual(subjects);
 });
 
+test('a binding that lost our label while no operator ran gets it back, and keeps the subjects that administrators added', async () => {
+  await begin();
+  const { clusterRoleBindings } = coreResources;
+  const live = (): KubeObject => harness.server.storage.get(clusterRoleBindings, undefined, names.metricsReader);
+  const added = { kind: 'ServiceAccount', name: 'prometheus', namespace: 'monitoring' };
+  const subjects = [...(live()['subjects'] as object[]), added];
+  const { annotations = {} } = live().metadata;
+  const unlabelled = { ...live(), metadata: { name: names.metricsReader, annotations }, subjects };
+  await harness.stop();
+  await begin([[clusterRoleBindings, unlabelled]]);
+  expect(live().metadata.labels).toEqual(objectLabels('agent'));
+  expect(live()['subjects']).toEqual(subjects);
+});
+
+test('a Deployment that lost our label gets it back, and keeps the replicas that an autoscaler set', async () => {
+  await begin();
+  const { deployments } = coreResources;
+  const { storage } = harness.server;
+  const live = (): KubeObject & { spec: { replicas: number } } =>
+    storage.get(deployments, namespace, names.query) as never;
+  const scaled = { ...live(), spec: { ...live().spec, replicas: 5 } };
+  storage.update(deployments, scaled, { manager: 'kube-controller-manager', subresource: 'scale' });
+  await harness.idle();
+  const { 'app.kubernetes.io/managed-by': managedBy, ...labels } = live().metadata.labels!;
+  storage.update(deployments, { ...live(), metadata: { ...live().metadata, labels } }, { manager: 'kubectl' });
+  await harness.passUntil(() => live().metadata.labels?.['app.kubernetes.io/managed-by'] === managedBy, 'the label');
+  expect(live().spec.replicas).toBe(5);
+});
+
+test('an object of others under a name of ours is taken over, and no change counts as undone', async () => {
+  const { services } = coreResources;
+  await begin([
+    [
+      services,
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { namespace, name: names.agent },
+        spec: { selector: { app: 'other' } },
+      } as KubeObject,
+    ],
+  ]);
+  expect(harness.server.storage.get(services, namespace, names.agent).metadata.labels).toMatchObject(
+    objectLabels('agent'),
+  );
+  expect(lines.filter(({ msg }) => /undid/.test(String(msg)))).toEqual([]);
+});
+
 test('keeps the nodes that administrators chose for the agents, and restores the rest', async () => {
   await begin();
   const { daemonSets } = coreResources;

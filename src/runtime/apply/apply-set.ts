@@ -170,19 +170,24 @@ export class ApplySet {
     const { resource } = informer.source;
     const live = informer.get(keyOf(rendered));
     const key = childKey(resource, rendered);
-    // A child that lost our labels is invisible to the cache, but not deleted: what others added to it stays.
-    const mayBeHidden = this.#memory.knows(key) || (request.adjust !== undefined && !seesAll(informer));
+    if (request.owner) requireSameNamespace(resource, rendered, request.owner);
+    // A cache selected by our labels cannot tell whether the name is taken. A child that lost them is not deleted: what
+    // others added to it stays.
+    const known = this.#memory.knows(key);
+    const mayBeHidden = known || ((request.adjust || request.owner) && !seesAll(informer));
     const before =
       live ??
       (mayBeHidden ? await getIfExists(client, resource, keyOf(rendered), { signal: request.signal }) : undefined);
     const object = request.adjust ? request.adjust(rendered, before) : rendered;
-    if (request.owner) requireSameNamespace(resource, object, request.owner);
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
       this.#memory.settled(key, object, live);
       outcome.skipped++;
       return;
     }
-    if (request.owner) await this.#refuseForeign(informer, object, live, request.owner.object, request.signal);
+    // Where the cache shows the child although it has a selector, the child has our labels.
+    if (request.owner && before && (!live || seesAll(informer))) {
+      this.#refuseForeign(resource, before, request.owner.object);
+    }
     const written = await client
       .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
       .catch(async (refusal: unknown) => {
@@ -194,7 +199,9 @@ export class ApplySet {
     if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
     else {
       outcome.applied.push(describe(resource, keyOf(object)));
-      const drift = this.#memory.judge(key, object, before);
+      // What others had under the name of a new child is not a change of the child.
+      const ours = live ?? (before && (known || appliedBy(before, fieldManager)) ? before : undefined);
+      const drift = this.#memory.judge(key, object, ours);
       if (drift) this.#tellDrift(drift, written, request, outcome);
     }
     this.#memory.settled(key, object, written);
@@ -210,23 +217,10 @@ export class ApplySet {
   }
 
   /** An object of another owner under the wanted name is not taken over, whether or not the cache shows it. */
-  async #refuseForeign(
-    informer: Informer,
-    object: KubeObject,
-    live: KubeObject | undefined,
-    owner: TypedObject,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { client, fieldManager } = this.#options;
-    const { resource } = informer.source;
-    // A cache selected by our labels cannot tell whether the name is taken.
-    if (!seesAll(informer) && live) return;
-    const found = seesAll(informer)
-      ? live
-      : await getIfExists(client, resource, keyOf(object), { signal, metadataOnly: true });
-    if (!found || controllerUids(found).includes(owner.metadata.uid ?? '')) return;
-    if (appliedBy(found, fieldManager)) return;
-    const name = describe(resource, keyOf(object));
+  #refuseForeign(resource: ResourceRef, found: KubeObject, owner: TypedObject): void {
+    if (controllerUids(found).includes(owner.metadata.uid ?? '')) return;
+    if (appliedBy(found, this.#options.fieldManager)) return;
+    const name = describe(resource, keyOf(found));
     throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
   }
 

@@ -26,7 +26,12 @@ const object = (resource: ResourceRef, name: string, namespace?: string): KubeOb
 });
 
 /** One run of an ApplySet whose caches are empty. */
-function apply(resource: ResourceRef, owner: KubeObject, wanted: KubeObject[]): Promise<ApplyOutcome> {
+function apply(
+  resource: ResourceRef,
+  owner: KubeObject,
+  wanted: KubeObject[],
+  adjust?: (child: KubeObject) => KubeObject,
+): Promise<ApplyOutcome> {
   const clock = new FakeClock();
   const children = [configMaps, namespaces].map(
     (kind) =>
@@ -38,7 +43,7 @@ function apply(resource: ResourceRef, owner: KubeObject, wanted: KubeObject[]): 
   );
   const set = new ApplySet({ client, fieldManager: 'svc-controller/test', controller: 'test', children });
   const signal = new AbortController().signal;
-  return set.tryApply({ wanted, owner: { object: owner, resource }, logger: silentLogger, signal });
+  return set.tryApply({ wanted, owner: { object: owner, resource }, adjust, logger: silentLogger, signal });
 }
 
 test('a child outside of the namespace of its owner is refused, and the others are applied', async () => {
@@ -68,4 +73,11 @@ test('a cluster-scoped owner has children everywhere', async () => {
   const wanted = [object(configMaps, 'far', 'other'), object(namespaces, 'wide')];
   const { applied } = await apply(namespaces, server.storage.get(namespaces, undefined, 'owner'), wanted);
   expect(applied).toEqual(['ConfigMap other/far', 'Namespace wide']);
+});
+
+test('whether the name of a new child is taken is asked once, also where the live object is needed for the child', async () => {
+  server.put(namespaces, object(namespaces, 'owner'));
+  const owner = server.storage.get(namespaces, undefined, 'owner');
+  await apply(namespaces, owner, [object(configMaps, 'near', 'shop')], (child) => child);
+  expect(server.seen({ verb: 'get', name: 'near' })).toHaveLength(1);
 });
