@@ -63,7 +63,7 @@ function run(): void {
   server.put(serviceAccounts, anObject({ kind: 'ServiceAccount', metadata: { namespace, name: 'default' } }));
 }
 
-const remove = (options: { namespace?: string; dryRun?: boolean } = {}): Promise<void> =>
+const remove = (options: { namespace?: string; dryRun?: boolean; keepCrds?: boolean } = {}): Promise<void> =>
   uninstall(
     {
       namespace,
@@ -225,6 +225,28 @@ test.each<[string, () => Promise<unknown>]>([
     renderPlatform({ ...platformDefaults, namespace }).find(({ kind }) => kind === 'DaemonSet')!,
   );
   await expect(call()).rejects.toEqual(elsewhere);
+});
+
+test('an installation from which a second one took the rights is told how to get rid of that one first', async () => {
+  await install();
+  const operator = server.storage.get(deployments, namespace, names.controller);
+  server.storage.remove(clusterRoleBindings, undefined, names.controller);
+  server.storage.remove(deployments, namespace, names.controller);
+  await install(byDefault);
+  server.put(deployments, operator);
+  const refusal =
+    'the operator is installed in namespaces monitoring and svc-system, and the one in svc-system has the rights; remove ' +
+    'that one first (`svc uninstall --namespace=svc-system --keep-crds`), then repeat this command';
+  const twice = new OperatorError('ERR_CONFIG_INVALID', refusal);
+  await expect(install()).rejects.toEqual(twice);
+  await expect(remove()).rejects.toEqual(twice);
+  await remove({ namespace: byDefault, keepCrds: true });
+  await install();
+  const { subjects } = server.storage.get(clusterRoleBindings, undefined, names.controller) as never as {
+    subjects: object[];
+  };
+  expect(subjects).toMatchObject([{ namespace }]);
+  expect(server.storage.list(deployments).map(({ metadata }) => metadata.namespace)).toEqual([namespace]);
 });
 
 test('an installation whose namespace is gone refuses nothing, and a removal can be repeated', async () => {

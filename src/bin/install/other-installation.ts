@@ -14,16 +14,20 @@ interface Deps {
  *
  * The operator's ClusterRoleBinding says where that is, unless its namespace is gone; without one, the workloads do. When
  * neither is there, nothing is refused: a removal can be repeated.
- * Errors: ERR_CONFIG_INVALID that names the other namespace; those of the API server.
+ * Errors: ERR_CONFIG_INVALID that names the other namespace, and what to do when an earlier version installed in both;
+ * those of the API server.
  */
 export async function refuseOtherInstallation(namespace: string, deps: Deps): Promise<void> {
   const bound = await boundNamespaces(deps);
-  const found = bound.length > 0 ? bound : await workloadNamespaces(deps);
-  if (found.length === 0 || found.includes(namespace)) return;
-  throw new OperatorError(
-    'ERR_CONFIG_INVALID',
-    `the operator is installed in namespace ${found[0]}; use --namespace=${found[0]}`,
-  );
+  if (bound.includes(namespace)) return;
+  const working = await workloadNamespaces(deps);
+  const other = bound[0] ?? working[0];
+  if (other === undefined || (bound.length === 0 && working.includes(namespace))) return;
+  const advice = working.includes(namespace)
+    ? `the operator is installed in namespaces ${namespace} and ${other}, and the one in ${other} has the rights; ` +
+      `remove that one first (\`svc uninstall --namespace=${other} --keep-crds\`), then repeat this command`
+    : `the operator is installed in namespace ${other}; use --namespace=${other}`;
+  throw new OperatorError('ERR_CONFIG_INVALID', advice);
 }
 
 async function boundNamespaces({ client, signal }: Deps): Promise<string[]> {
