@@ -23,7 +23,6 @@ import { createSelfMetrics } from './self-metrics.ts';
 import { agentPage } from './servers/agent-page.ts';
 import { createScrapeServer, type ScrapeOptions } from './servers/scrape-server.ts';
 import type { AgentSettings } from './settings.ts';
-import { withFlows } from './spans/flow-intake.ts';
 
 export interface AgentDeps {
   readonly logger: Logger;
@@ -101,7 +100,7 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
 
     const refreshSelf = (): Promise<void> => refreshMetrics(sources);
     const data = await openData(settings, { clock, logger, metrics, version, closing, refreshSelf });
-    const { store, identity, mapper, ingest, flows } = data;
+    const { store, identity, mapper, ingest, consumer } = data;
     const podsKnown = kube
       ? watchPods({ node: settings.nodeName, client: kube, clock, logger, pods: identity.pods, signal: stop.signal })
       : Promise.resolve();
@@ -119,7 +118,6 @@ export async function runAgent(settings: AgentSettings, deps: AgentDeps): Promis
     if (!identity.pods.synced) {
       logger.warn('the pods of this node are not known yet: data is stored without a namespace until they are');
     }
-    const consumer = withFlows(ingest, flows);
     const { otlpBindAddress: host } = settings;
     const grpc = createGrpcReceiver({ consumer, logger });
     const otlpGrpc = await listeners.bindGrpc('otlp-grpc', grpc, host, settings.otlpGrpcPort);

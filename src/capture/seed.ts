@@ -29,13 +29,12 @@ export function zeroConfig(options: SeedOptions): CaptureConfig {
 
 /**
  * The config of an agent that was given one and cannot read it, until a controller pushes one. The instrument captures
- * nothing, because policies may forbid what the seed captures. The rules keep no metrics and requests that an
- * instrument with an earlier file still sends before it restarts.
+ * nothing, because policies may forbid what the seed captures. The config has no rules for what an instrument with an
+ * earlier file still sends before it restarts: the agent must keep none of that.
  * Errors: ERR_CONFIG_INVALID for an unknown version of the instrument.
  */
 export function parkedConfig(options: ParkedOptions): CaptureConfig {
-  const idle = withInstrument(options, { network: null, entries: [] });
-  return { ...idle, fallback: [{ families: [], protocols: [] }] };
+  return withInstrument(options, { network: null, entries: [] });
 }
 
 function withInstrument(

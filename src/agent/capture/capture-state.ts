@@ -22,7 +22,7 @@ import {
   unknownInstrument,
 } from './instrument-state.ts';
 import { forgetRunning, loadRunning, saveLastGood, saveRetention, saveRunning } from './last-good.ts';
-import type { ConfigSource } from './start-config.ts';
+import { type ConfigSource, isFromController } from './start-config.ts';
 
 export interface CaptureStateOptions {
   readonly node: string;
@@ -165,12 +165,12 @@ export class CaptureState {
         this.#recorded = before !== null;
         if (before?.held === true) granted = false;
       }
-      if (source !== 'seed') await this.#keepRetention(config);
+      if (isFromController(source)) await this.#keepRetention(config);
       // A probe that ends while the file is being replaced must not report the old file as the new one.
       this.#view = { ...this.#view, file: null };
       this.#config = config;
       this.#taken++;
-      this.#pushed = source !== 'seed';
+      this.#pushed = isFromController(source);
       onConfig(config, source);
       this.#setAck({ node, hash, phase: 'Received' }, 'answered');
       const { yaml } = config.instrument;

@@ -14,11 +14,20 @@ const flowsOffText =
   'flows are off: this pod has no host network; a ClusterTrafficPolicy with spec.network.enabled: true turns them on';
 
 /**
- * Where a config comes from: pushed by a controller, the last good one on disk, or the agent itself (the seed, or what
- * replaces a last good config that cannot be used). Of an agent with the last kind no controller's wishes are known, so
- * it is no reason to delete data.
+ * Where a config comes from: pushed by a controller; the last good one on disk; `seed`, the agent itself (the seed, or
+ * the config that the instrument last ran); `parked`, the agent itself while it may keep nothing.
  */
-export type ConfigSource = 'push' | 'disk' | 'seed';
+export type ConfigSource = 'push' | 'disk' | 'seed' | 'parked';
+
+/** With any other config the agent does not know what the controller wants now, so it deletes no data. */
+export function isFromController(source: ConfigSource): boolean {
+  return source === 'push' || source === 'disk';
+}
+
+interface StartConfig {
+  readonly config: CaptureConfig;
+  readonly source: Exclude<ConfigSource, 'push'>;
+}
 
 type StartSettings = Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'supervisorDir'>;
 
@@ -28,13 +37,10 @@ type StartSettings = Omit<InitConfigSettings, 'logLevel' | 'dataOwner' | 'superv
  * the seed captures. Only an agent that never had a config gets the seed, which is made from the agent's settings. With
  * the seed it logs that the seed is in force, in the words that the documentation promises.
  */
-export async function startConfig(
-  settings: StartSettings,
-  logger: Logger,
-): Promise<{ config: CaptureConfig; source: Exclude<ConfigSource, 'push'> }> {
+export async function startConfig(settings: StartSettings, logger: Logger): Promise<StartConfig> {
   const { dataDir, nodeName: node, obiInstrumentPorts: ports, hostNetwork } = settings;
   const lastGood = await loadLastGood(dataDir, node, logger);
-  if (lastGood === 'unusable') return { config: await withoutLastGood(settings, logger), source: 'seed' };
+  if (lastGood === 'unusable') return withoutLastGood(settings, logger);
   if (lastGood !== 'absent') {
     logger.info('starting with the last good capture config', { hash: lastGood.hash });
     return { config: lastGood.config, source: 'disk' };
@@ -45,15 +51,15 @@ export async function startConfig(
   return { config, source: 'seed' };
 }
 
-async function withoutLastGood(settings: StartSettings, logger: Logger): Promise<CaptureConfig> {
+async function withoutLastGood(settings: StartSettings, logger: Logger): Promise<StartConfig> {
   const running = await loadRunning(settings.dataDir, settings.nodeName, logger);
   if (running) {
     const hash = captureHash(running.config);
     logger.warn('starting with the capture config that the instrument last ran', { hash });
-    return running.config;
+    return { config: running.config, source: 'seed' };
   }
   logger.warn('nothing is captured until the operator sends a config');
-  return parkedConfig(environmentOf(settings));
+  return { config: parkedConfig(environmentOf(settings)), source: 'parked' };
 }
 
 function environmentOf(settings: StartSettings): ParkedOptions {

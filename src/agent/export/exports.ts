@@ -9,7 +9,7 @@ import { type Labels, labelsFromObject, labelValue } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import type { SampledSeries } from '../mapping/hand-out.ts';
 import type { SpanRecord } from '../../stream/index.ts';
-import type { ConfigSource } from '../capture/start-config.ts';
+import { type ConfigSource, isFromController } from '../capture/start-config.ts';
 import { type Destination, destinationName, destinationsOf } from './destination.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
 import { Exporter } from './exporter.ts';
@@ -100,7 +100,7 @@ export class Exports {
 
   /**
    * Puts the destinations of a config in force immediately. A folder that cannot be used disables only its own
-   * destination. With the seed, the folders of destinations that it lacks stay.
+   * destination. If it is not from a controller, the folders of destinations that it lacks stay.
    */
   setConfig(config: CaptureConfig, source: ConfigSource = 'push'): void {
     if (this.#closed) return;
@@ -117,7 +117,7 @@ export class Exports {
     }
     this.#shareDisk();
     this.#routes = new WeakMap();
-    if (source !== 'seed') this.#sweep(wanted);
+    if (isFromController(source)) this.#sweep(wanted);
   }
 
   /**

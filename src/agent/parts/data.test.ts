@@ -7,6 +7,7 @@ import { type CaptureConfig, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import { startConfig } from '../capture/start-config.ts';
+import { emptyScope, type MetricsRequest, type Span, type TracesRequest } from '../otlp/model.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { type AgentSettings, agentSettingTable } from '../settings.ts';
 import { openCapture } from './capture.ts';
@@ -55,15 +56,31 @@ async function run(
   return source;
 }
 
+/** A request with a report of a flow. */
+function flowRequest(): MetricsRequest {
+  const timeNs = clock.now() * 1e6;
+  const attributes = ['src.address', 'dst.address'].map((key) => ({ key, value: '10.0.0.9' }));
+  const points = [{ attributes, startNs: timeNs, timeNs, noValue: false, value: 7, exemplars: [] }];
+  const data = { kind: 'sum', temporality: 'delta', monotonic: true, points } as const;
+  const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '', data }];
+  return { resources: [{ attributes: [], scopes: [{ scope: emptyScope, metrics }] }] };
+}
+
+/** A request with a call of a protocol that no rule can name. */
+function spanRequest(): TracesRequest {
+  const startNs = BigInt(clock.now()) * 1_000_000n;
+  const span: Span = {
+    ...{ traceId: '1'.repeat(32), spanId: '2'.repeat(16), parentSpanId: '', name: 'call', kind: 'client' },
+    ...{ startNs, endNs: startNs + 1n, status: 'unset', statusMessage: '' },
+    attributes: [{ key: 'rpc.system', value: 'onc_rpc' }],
+  };
+  return { resources: [{ attributes: [], scopes: [{ scope: emptyScope, spans: [span] }] }] };
+}
+
 test('the redaction of a config holds for flows in the stream', async () => {
-  await run(async ({ flows, ring }, push) => {
+  await run(async ({ consumer, ring }, push) => {
     await push({ ...seed, redaction: [{ labels: [{ name: 'src_address', action: 'Drop' }] }] });
-    const timeNs = clock.now() * 1e6;
-    const attributes = ['src.address', 'dst.address'].map((key) => ({ key, value: '10.0.0.9' }));
-    const points = [{ attributes, startNs: timeNs, timeNs, noValue: false, value: 7, exemplars: [] }];
-    const data = { kind: 'sum', temporality: 'delta', monotonic: true, points } as const;
-    const metrics = [{ name: 'obi.network.flow.bytes', description: '', unit: '', data }];
-    flows.take({ resources: [{ attributes: [], scopes: [{ scope: { name: '', version: '' }, metrics }] }] });
+    consumer.metrics(flowRequest(), 1);
     const { source, destination } = ring.at(0)!.flow!;
     expect([source, destination]).toEqual([{}, { address: '10.0.0.9' }]);
   });
@@ -72,6 +89,22 @@ test('the redaction of a config holds for flows in the stream', async () => {
 const spoil = (name: string): void => writeFileSync(join(settings.dataDir, name), '{"version":2');
 
 describe('an agent that cannot use its last good config', () => {
+  test('keeps nothing that an instrument with an earlier file still sends, until a config comes', async () => {
+    mkdirSync(settings.dataDir);
+    spoil('capture-config.json');
+    await run(async ({ consumer, mapper, ring }, push) => {
+      const send = (): void => {
+        expect(consumer.metrics(flowRequest(), 1).rejected).toBe(0);
+        expect(consumer.traces(spanRequest(), 1).rejected).toBe(0);
+      };
+      send();
+      expect([mapper.streams, ring.next]).toEqual([0, 0]);
+      await push(seed);
+      send();
+      expect([mapper.streams, ring.next]).toEqual([1, 2]);
+    });
+  });
+
   test('keeps the queues of all exports until a config without their destinations comes', async () => {
     const queue = join(settings.dataDir, 'export/0123456789abcdef');
     mkdirSync(queue, { recursive: true });
@@ -82,7 +115,7 @@ describe('an agent that cannot use its last good config', () => {
       await push(seed);
       expect(existsSync(queue)).toBe(false);
     });
-    expect(source).toBe('seed');
+    expect(source).toBe('parked');
   });
 
   test('keeps series for as long as that config said', async () => {
@@ -110,7 +143,7 @@ describe('an agent that cannot use its last good config', () => {
       return store.stats().oldestMs ?? Infinity;
     };
     spoil('capture-config.json');
-    expect(await run(async (data) => expect(await upkeep(data)).toBe(start))).toBe('seed');
+    expect(await run(async (data) => expect(await upkeep(data)).toBe(start))).toBe('parked');
     await run(async (data, push) => {
       await push(seed);
       expect(await upkeep(data)).toBeGreaterThan(start + 24 * hour);

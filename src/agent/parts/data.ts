@@ -5,7 +5,7 @@ import type { Logger } from '../../base/logger.ts';
 import { builtinRetention, type CaptureConfig, largestSpanRing } from '../../capture/index.ts';
 import { labelsFromObject, type Store } from '../../tsdb/index.ts';
 import { loadRetention } from '../capture/last-good.ts';
-import type { ConfigSource } from '../capture/start-config.ts';
+import { type ConfigSource, isFromController } from '../capture/start-config.ts';
 import { Exports } from '../export/exports.ts';
 import { seriesMeta } from '../export/series-meta.ts';
 import { teeStore } from '../export/tee-store.ts';
@@ -15,9 +15,10 @@ import { Ingest } from '../ingest/ingest.ts';
 import { SeriesMapper } from '../mapping/mapper.ts';
 import { defaultPolicy, policyOf } from '../mapping/policy.ts';
 import { openDataDir } from '../open-data-dir.ts';
+import type { OtlpConsumer } from '../otlp/consumer.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
 import type { AgentSettings } from '../settings.ts';
-import { FlowIntake } from '../spans/flow-intake.ts';
+import { FlowIntake, withFlows } from '../spans/flow-intake.ts';
 import { SpanPipeline } from '../spans/span-pipeline.ts';
 import { StreamRing } from '../spans/stream-ring.ts';
 import type { Closing } from './closing.ts';
@@ -43,8 +44,9 @@ export interface AgentData {
   readonly exports: Exports;
   readonly ring: StreamRing;
   readonly spans: SpanPipeline;
-  readonly flows: FlowIntake;
   readonly ingest: Ingest;
+  /** Takes what the instrument sends. While the config is parked, it drops all of that. */
+  readonly consumer: OtlpConsumer;
   /** Applies a config that comes into force. */
   readonly setConfig: (config: CaptureConfig, source: ConfigSource) => void;
 }
@@ -91,14 +93,27 @@ export async function openData(settings: AgentSettings, deps: DataDeps): Promise
   const ingest = new Ingest({ mapper, store: teeStore(store, exports), metrics, clock, logger, spans, refreshSelf });
   closing.add(() => ingest.close());
   const retain = followRetention(store, settings, retention, logger);
+  let parked = false;
+  const consumer = unless(() => parked, withFlows(ingest, flows));
   const setConfig = (config: CaptureConfig, source: ConfigSource): void => {
+    parked = source === 'parked';
     ingest.setPolicy(policyOf(node, config));
     spans.setConfig(config);
     flows.setConfig(config);
-    if (source !== 'seed') retain(config);
+    if (isFromController(source)) retain(config);
     exports.setConfig(config, source);
     const { timeMs, sizeBytes } = { ...spanDefaults, ...config.retention.spans };
     ring.setLimits({ maxBytes: Math.min(sizeBytes, largestSpanRing), maxAgeMs: timeMs }, clock.now());
   };
-  return { store, identity, mapper, exports, ring, spans, flows, ingest, setConfig };
+  return { store, identity, mapper, exports, ring, spans, ingest, consumer, setConfig };
+}
+
+/** A consumer that takes nothing while `closed` returns true; the sender is answered as if it took all. */
+function unless(closed: () => boolean, consumer: OtlpConsumer): OtlpConsumer {
+  const nothing = { rejected: 0, reason: '' };
+  return {
+    metrics: (request, bytes) => (closed() ? nothing : consumer.metrics(request, bytes)),
+    traces: (request, bytes) => (closed() ? nothing : consumer.traces(request, bytes)),
+    rejected: (reason, count) => consumer.rejected(reason, count),
+  };
 }
