@@ -30,13 +30,21 @@ class Agent {
     stored: (series, sinceMs) => store.newestValue(series, sinceMs),
   };
 
-  /** Takes a request with a counter of each server, or with a histogram of as many values. Returns what is stored. */
-  send(seconds: number, values: Record<string, number>, { start = -3_600, histogram = false } = {}): string[] {
+  /**
+   * Takes a request with a counter of each server, or with a histogram of as many values of that mean, all beyond its
+   * bound for the servers in `slow`. Returns what is stored.
+   */
+  send(
+    seconds: number,
+    values: Record<string, number>,
+    { start = -3_600, histogram = false, slow = '', mean = 2 } = {},
+  ): string[] {
     const now = { wall: t0 + seconds * 1_000, mono: seconds * 1_000 };
     const points = Object.entries(values).map(([server, value]) => ({
       attributes: [{ key: 'server.address', value: server }],
       ...{ startNs: (t0 + start * 1_000) * 1e6, timeNs: now.wall * 1e6, noValue: false, exemplars: [], value },
-      ...{ count: value, sum: 2 * value, min: null, max: null, bounds: [1], bucketCounts: [value, 0] },
+      ...{ count: value, sum: mean * value, min: null, max: null, bounds: [1] },
+      bucketCounts: slow.includes(server) ? [0, value] : [value, 0],
     }));
     const data: MetricData = histogram
       ? { kind: 'histogram', temporality: 'cumulative', points }
@@ -122,6 +130,33 @@ test('a sum of histograms goes on in all of its series', () => {
   const after = new Agent();
   expect(after.send(10, { a: 101 }, { histogram: true })).toEqual(values(110));
   expect(after.send(20, { a: 103 }, { histogram: true })).toEqual(values(112));
+});
+
+test('all buckets of a histogram go on when one of them shows a counter that has ended', () => {
+  const before = new Agent();
+  const all = { histogram: true, slow: 'b' };
+  before.send(0, { a: 100, b: 10 }, all);
+  const after = new Agent();
+  // Only the bucket of both shows it: 100 of `a` alone would have become 105.
+  expect(after.send(10, { a: 105 }, all)).toEqual([
+    'c_bucket 1: 100',
+    'c_bucket +Inf: 110',
+    'c_count: 110',
+    'c_sum: 220',
+  ]);
+  expect(after.send(20, { a: 106 }, all)).toEqual([
+    'c_bucket 1: 101',
+    'c_bucket +Inf: 111',
+    'c_count: 111',
+    'c_sum: 222',
+  ]);
+});
+
+test('the sum of a histogram of negative values falls, which is no reason to go on from the stored values', () => {
+  const negative = { histogram: true, mean: -2 };
+  new Agent().send(0, { a: 10 }, negative);
+  const now = ['c_bucket 1: 12', 'c_bucket +Inf: 12', 'c_count: 12', 'c_sum: -24'];
+  expect(new Agent().send(10, { a: 12 }, negative)).toEqual(now);
 });
 
 test('a sum goes on also where a config or a pod that comes after the restart leads its counters to it', () => {

@@ -1,6 +1,7 @@
 import type { SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
-import type { Series } from './series-table.ts';
+import { isSum } from './resets.ts';
+import type { Group, Series } from './series-table.ts';
 
 /** A series as the store knows it, with its newest exemplar. */
 export interface SampledSeries extends SeriesRef {
@@ -64,19 +65,25 @@ export function handOutSkipped(series: Series, sink: SampleSink): void {
 function showReset(series: Series, sink: SampleSink): void {
   if (series.zeroMs === 0) return;
   if (series.lastMs !== 0) sink.append(series, series.zeroMs, 0);
-  else if (!resume(series, sink) && !series.merged) sink.start(series, series.zeroMs);
+  else begin(series.group, series.pendingMs, sink);
 }
 
 /**
- * Lets the total of a series go on from its stored value if an earlier process has stored a larger one since the
- * counters started. Then it had counted streams that have ended, or that this process has not heard of yet.
+ * Begins all series of a group that have no sample yet. Their totals go on from their stored values if an earlier
+ * process has stored a larger one of any of them since the counters started. Then it had counted streams that have
+ * ended, or that this process has not heard of yet. All buckets of a histogram do the same, so that they count the same
+ * streams. The sum of its values shows nothing: it may fall.
  */
-function resume(series: Series, sink: SampleSink): boolean {
-  if (series.component.mode !== 'counter') return false;
-  const stored = sink.stored(series, series.zeroMs);
-  if (!(stored > series.total)) return false;
-  series.total = stored;
-  series.merged = true;
-  series.resumedMs = series.pendingMs;
-  return true;
+function begin({ series: all }: Group, tMs: number, sink: SampleSink): void {
+  const fresh = all.filter(({ lastMs, zeroMs }) => lastMs === 0 && zeroMs !== 0);
+  const stored = fresh.map((s) => (s.component.mode === 'counter' ? sink.stored(s, s.zeroMs) : NaN));
+  const goesOn = fresh.some((s, i) => !isSum(s) && stored[i]! > s.total);
+  for (const [i, series] of fresh.entries()) {
+    if (goesOn && !Number.isNaN(stored[i])) {
+      series.total = stored[i]!;
+      series.merged = true;
+      series.resumedMs = tMs;
+    } else if (!series.merged) sink.start(series, series.zeroMs);
+    series.zeroMs = 0;
+  }
 }

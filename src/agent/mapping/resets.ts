@@ -29,7 +29,7 @@ export function addend(value: number): number {
   return isAddable(value) ? value : 0;
 }
 
-function isSum(series: Series | undefined): boolean {
+export function isSum(series: Series | undefined): boolean {
   return series?.component.suffix === '_sum';
 }
 
@@ -72,7 +72,7 @@ export function noteStart(
   if (startMs <= 0 || startMs >= tMs || family.type === 'gauge') return;
   for (const [i, s] of series.entries()) {
     if (s.component.mode === 'level') continue;
-    if (s.lastMs === 0) s.zeroMs = s.zeroMs === 0 ? startMs : Math.min(s.zeroMs, startMs);
+    if (s.lastMs === 0 && s.resumedMs === 0) s.zeroMs = s.zeroMs === 0 ? startMs : Math.min(s.zeroMs, startMs);
     else if (startMs < s.resumedMs && tMs < s.resumedMs + resumingMs && counted[i] === 0) counted[i] = values[i]!;
   }
 }

@@ -32,7 +32,7 @@ export class Series implements SeriesRef {
    * have stored values from before and after that time.
    */
   zeroMs = 0;
-  /** Time of the first sample, ms, if `total` went on there from a value that an earlier process has stored; else 0. */
+  /** When `total` went on from a value that an earlier process has stored, ms; 0 if it did not. */
   resumedMs = 0;
   /** Exemplar of one of its values; null before the first. */
   exemplar: Exemplar | null = null;
