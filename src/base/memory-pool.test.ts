@@ -160,6 +160,68 @@ test('work that waits needs what it wanted itself, not twice what earlier work o
   small.end();
 });
 
+/** An account that holds `first` bytes of its first work, while a second work wants `more`. */
+async function holding(pool: MemoryPool, user: string, first: number, more: number) {
+  const account = pool.open(user);
+  await account.run(never, ({ part }) => Promise.resolve(take(part(), first)));
+  const second = (): Promise<void> => account.run(never, ({ part }) => Promise.resolve(take(part(), more)));
+  return { account, second };
+}
+
+test('of accounts that wait for each other’s earlier results, the one that holds most is refused', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const large = await holding(pool, 'a', 50, 10);
+  const small = await holding(pool, 'b', 45, 15);
+  const running = work(pool, 'c', 5);
+  const refused = expect(large.second()).rejects.toMatchObject({
+    code: 'ERR_QUERY_MEMORY',
+    message: 'all queries together hold 100 of 100 bytes of memory, and this one needs 10 more',
+  });
+  const granted = small.second();
+  await settled();
+  // Both wait for the running work, which may not be enough.
+  expect(pool.restarts).toBe(2);
+  running.end();
+  await refused;
+  expect(pool.heldBytes).toBe(95);
+  large.account.close();
+  await granted;
+  expect(pool.heldBytes).toBe(60);
+});
+
+test('an account whose own result fills the pool goes first when no other could be admitted', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const { account, second } = await holding(pool, 'a', 50, 30);
+  const running = work(pool, 'b', 30);
+  const granted = second();
+  const other = work(pool, 'c', 60);
+  await settled();
+  running.end();
+  await granted;
+  expect(other.runs()).toBe(1);
+  account.close();
+  await settled();
+  expect(other.runs()).toBe(2);
+});
+
+test('accounts are not refused while work of one of them still runs, but when it has ended', async () => {
+  const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
+  const large = await holding(pool, 'a', 50, 10);
+  const small = await holding(pool, 'b', 45, 15);
+  let end: () => void = () => {};
+  const beside = small.account.run(never, () => new Promise<void>((resolve) => (end = resolve)));
+  let refused: unknown;
+  const outcome = large.second().catch((error: unknown) => (refused = error));
+  const granted = small.second();
+  await settled();
+  expect([pool.restarts, refused]).toEqual([2, undefined]);
+  end();
+  await Promise.all([beside, outcome]);
+  expect(refused).toMatchObject({ code: 'ERR_QUERY_MEMORY' });
+  large.account.close();
+  await granted;
+});
+
 test('a request that is aborted leaves the queue, and the request behind it runs', async () => {
   const pool = new MemoryPool({ limitBytes: 100, freeBytes: 0 });
   const first = work(pool, 'a', 60);

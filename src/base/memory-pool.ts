@@ -1,4 +1,5 @@
 import { changeCount } from './collections/counts.ts';
+import { OperatorError } from './errors.ts';
 import { LinkedAbort } from './linked-abort.ts';
 
 /** Where a piece of work takes its memory from. Units: bytes. */
@@ -29,6 +30,7 @@ interface Waiting {
   /** What the account is likely to hold in all once it is admitted. */
   readonly needBytes: number;
   readonly admit: () => void;
+  readonly refuse: () => void;
 }
 
 /**
@@ -36,8 +38,9 @@ interface Waiting {
  * Flow: open an account for a request, `run` its work, reserve memory from the parts of the lease, close the account
  * when the answer has been sent.
  * Guarantees: the memory that accounts hold beyond their free bytes stays within the limit, except for what ended work
- * still has to give back at its next turn. An account that waits holds nothing, so partial results never wait for other
- * partial results. When memory is short, the pool ends the largest account of the user who holds most, if that user
+ * still has to give back at its next turn. Work that waits holds nothing, so partial results never wait for other partial
+ * results. Its account may hold the results of earlier work: when all accounts that hold memory wait, and none of those
+ * that wait can be admitted, the largest is refused. When memory is short, the pool ends the largest account of the user who holds most, if that user
  * holds more than the requesting user would; otherwise it ends the requesting account. Ended work runs again from its
  * start.
  * Assumptions: work throws when memory is refused, and may be run again.
@@ -115,22 +118,32 @@ export class MemoryPool {
   }
 
   /**
-   * Waits until an account can hold `needBytes` in all, which are then reserved for it. Errors: the signal's reason.
+   * Waits until an account can hold `needBytes` in all, which are then reserved for it.
+   * Errors: the signal's reason; ERR_QUERY_MEMORY if it waits for accounts that wait for it.
    */
   wait(account: MemoryAccount, needBytes: number, signal: AbortSignal): Promise<void> {
     this.#restarts++;
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error);
+      const leave = (): void => {
+        signal.removeEventListener('abort', onAbort);
+        this.#line.splice(this.#line.indexOf(waiting), 1);
+      };
       const waiting = {
         account,
         needBytes,
         admit: () => {
-          signal.removeEventListener('abort', onAbort);
+          leave();
+          account.reserve(needBytes);
           resolve();
+        },
+        refuse: () => {
+          leave();
+          reject(new OperatorError('ERR_QUERY_MEMORY', account.shortage?.message ?? ''));
         },
       };
       const onAbort = (): void => {
-        this.#line.splice(this.#line.indexOf(waiting), 1);
+        leave();
         reject(signal.reason as Error);
         this.#admit();
       };
@@ -142,22 +155,43 @@ export class MemoryPool {
 
   /**
    * Admits waiting accounts while there is room. The next account is the one whose user holds least; among equals, the
-   * one that has waited longest. The others wait until it is admitted, so that it does not starve.
+   * one that has waited longest. The others wait until it is admitted, so that it does not starve. If nothing but
+   * accounts that wait holds memory, the next is one for which there is room; without one, the largest is refused.
    */
   #admit(): void {
     for (;;) {
-      let next: Waiting | undefined;
-      for (const one of this.#line) {
-        if (next === undefined || this.#heldOf(one.account.user) < this.#heldOf(next.account.user)) next = one;
-      }
+      let next = this.#nextOf(this.#line);
       if (next === undefined) return;
-      const { account, needBytes } = next;
-      const others = this.#held - account.charge;
-      if (others + Math.max(account.charge, needBytes - this.freeBytes) > this.limitBytes) return;
-      this.#line.splice(this.#line.indexOf(next), 1);
-      account.reserve(needBytes);
+      if (!this.#hasRoom(next)) {
+        if (!this.#allWait()) return;
+        next = this.#nextOf(this.#line.filter((one) => this.#hasRoom(one)));
+        if (next === undefined)
+          return this.#line.reduce((a, b) => (b.account.charge > a.account.charge ? b : a)).refuse();
+      }
       next.admit();
     }
+  }
+
+  #nextOf(line: readonly Waiting[]): Waiting | undefined {
+    let next: Waiting | undefined;
+    for (const one of line) {
+      if (next === undefined || this.#heldOf(one.account.user) < this.#heldOf(next.account.user)) next = one;
+    }
+    return next;
+  }
+
+  #hasRoom({ account, needBytes }: Waiting): boolean {
+    const others = this.#held - account.charge;
+    return others + Math.max(account.charge, needBytes - this.freeBytes) <= this.limitBytes;
+  }
+
+  /** Whether all memory is held by accounts that wait, and none will come free without one of them. */
+  #allWait(): boolean {
+    if (this.#leaving > 0) return false;
+    for (const one of this.#accounts) {
+      if (one.charge > 0 && (one.runs || !this.#line.some(({ account }) => account === one))) return false;
+    }
+    return true;
   }
 
   /**
@@ -241,14 +275,19 @@ export class MemoryAccount {
     this.#end = end;
   }
 
+  /** Whether work of it runs; work that waits does not. */
+  get runs(): boolean {
+    return this.#runs.size > 0;
+  }
+
   get mayEnd(): boolean {
-    return !this.isEnded && this.charge > 0 && (this.#runs.size > 0 || this.#end !== undefined);
+    return !this.isEnded && this.charge > 0 && (this.runs || this.#end !== undefined);
   }
 
   /**
    * Runs work. Work that was ended for lack of memory runs again from its start once enough memory is available: what
    * it wanted, or twice what was reserved for the previous run, if that is more.
-   * Errors: those of the work; the signal's reason.
+   * Errors: those of the work; the signal's reason; ERR_QUERY_MEMORY, as `MemoryPool.wait`.
    */
   async run<T>(signal: AbortSignal, work: (lease: MemoryLease) => Promise<T>): Promise<T> {
     const { limitBytes, freeBytes } = this.#pool;
@@ -324,7 +363,6 @@ export class MemoryAccount {
   }
 
   #unreserve(): void {
-    if (this.#reserved === 0) return;
     this.#reserved = 0;
     this.#pool.shrink(this, this.#held);
   }

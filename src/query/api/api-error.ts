@@ -1,4 +1,4 @@
-import { errorText } from '../../base/errors.ts';
+import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { RefusalForm } from '../../net/http/index.ts';
 import { QueryError } from '../../promql/index.ts';
 
@@ -58,6 +58,7 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
     if (error.errorType === 'bad_data') return invalidParameter(name, error.message);
     return new ApiError(error.errorType, error.message, { cause: error });
   }
+  if (isOperatorError(error, 'ERR_QUERY_MEMORY')) return new ApiError('unavailable', error.message, { cause: error });
   return new ApiError('internal', errorText(error), { cause: error });
 }
 
