@@ -75,8 +75,21 @@ test('a request for many repositories that finds no place before its deadline is
   await Promise.all(first);
 });
 
+test.each([
+  [1, 10_900, 11_100],
+  [100, 109_000, 111_000],
+])('for %i repositories, an answer may have %i values, but not %i', async (repositories, few, many) => {
+  const dataOf = async (count: number): Promise<unknown> => {
+    const answer = ask(repositories);
+    reply(await until('the request', () => open[0]), `[${Array(count).fill('"four"').join()}]`);
+    return (await answer).data;
+  };
+  expect(await dataOf(few)).toHaveLength(few);
+  expect(await dataOf(many)).toBeUndefined();
+});
+
 test('an answer of many numbers does not take seconds to parse', async () => {
-  const answer = ask(64);
+  const answer = ask(500);
   const text = `[${'1,'.repeat(500_000)}1]`;
   const res = await until('the request', () => open[0]);
   const before = process.threadCpuUsage();

@@ -49,6 +49,13 @@ const attemptMs = 1_500;
 const answerBytes = 64 * 1024;
 const repositoryBytes = 16 * 1024;
 
+/**
+ * The most values of an answer, as for its bytes; GitHub describes a repository by fewer than 200. A small value takes
+ * many times the memory of its text.
+ */
+const answerValues = 10_000;
+const repositoryValues = 1_000;
+
 /** How many answers that may have more than `largeBytes` are read at a time. Up to 8 MiB each, they share the memory. */
 const largePlaces = 4;
 const largeBytes = 256 * 1024;
@@ -134,10 +141,10 @@ export class PlatformClient {
     parameters: Record<string, unknown>,
     deadline: Deadline,
   ): Promise<PlatformAnswer> {
-    const maxBytes = answerLimit(parameters);
-    const leave = maxBytes > largeBytes ? await this.#enter(deadline) : undefined;
+    const limits = answerLimits(parameters);
+    const leave = limits.maxBytes > largeBytes ? await this.#enter(deadline) : undefined;
     try {
-      return await this.#attempt(operation, bearer, parameters, { deadline, maxBytes });
+      return await this.#attempt(operation, bearer, parameters, { deadline, ...limits });
     } finally {
       leave?.();
     }
@@ -156,7 +163,7 @@ export class PlatformClient {
     operation: PlatformOperation,
     bearer: string,
     parameters: Record<string, unknown>,
-    { deadline, maxBytes }: { deadline: Deadline; maxBytes: number },
+    { deadline, maxBytes, maxValues }: { deadline: Deadline; maxBytes: number; maxValues: number },
   ): Promise<PlatformAnswer> {
     const { clock, onCall, onRateLimit } = this.#options;
     const start = clock.monotonic();
@@ -169,7 +176,7 @@ export class PlatformClient {
       if (Number.isFinite(remaining)) onRateLimit?.(remaining);
       report(String(answer.status));
       const { status, headers } = answer;
-      const data = parsed(answer.text);
+      const data = parsed(answer.text, maxValues);
       return { status, data, retryAfterSeconds: retryAfter({ status, headers, data }, clock.now()) };
     } catch (error) {
       const failure = unreachable(error);
@@ -199,9 +206,9 @@ export class PlatformClient {
   }
 }
 
-/** Units: bytes. */
-function answerLimit({ repositories }: Record<string, unknown>): number {
-  return answerBytes + (Array.isArray(repositories) ? repositories.length * repositoryBytes : 0);
+function answerLimits({ repositories }: Record<string, unknown>): { maxBytes: number; maxValues: number } {
+  const count = Array.isArray(repositories) ? repositories.length : 0;
+  return { maxBytes: answerBytes + count * repositoryBytes, maxValues: answerValues + count * repositoryValues };
 }
 
 /**
@@ -217,10 +224,10 @@ function textFetch(options: BoundedFetchOptions): typeof fetch {
   };
 }
 
-/** The object or list in a text; undefined if it is anything else. */
-function parsed(text: unknown): unknown {
+/** The object or list in a text; undefined if it is anything else, or has too many values. */
+function parsed(text: unknown, maxValues: number): unknown {
   try {
-    const value = parseJson(String(text), 'the answer');
+    const value = parseJson(String(text), 'the answer', maxValues);
     return typeof value === 'object' && value !== null ? value : undefined;
   } catch {
     return undefined;
