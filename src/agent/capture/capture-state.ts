@@ -133,7 +133,7 @@ export class CaptureState {
   /**
    * Puts a config in force and resolves with the phase that is reached immediately (Written or Running). With `hold`
    * its file is written, but the instrument keeps its old file until the same config comes with `now`.
-   * Errors: ERR_INPUT_INVALID for a config of another node. When the file cannot be written, the ack is Failed.
+   * Errors: ERR_INPUT_INVALID for a config of another node; those of `loadRunning` for a config from the disk. When the file cannot be written, the ack is Failed.
    */
   apply(config: CaptureConfig, source: ConfigSource, restart: 'now' | 'hold' = 'now'): Promise<Ack> {
     const run = this.#queue.then(() => this.#apply(config, source, restart));
@@ -157,10 +157,10 @@ export class CaptureState {
     }
     let granted = restart === 'now';
     const { file } = this.#view;
+    const before = source === 'disk' ? await loadRunning(dataDir, node, logger) : null;
     try {
       if (source === 'push') await this.#saveBefore(config, granted);
       else if (source === 'disk') {
-        const before = await loadRunning(dataDir, node, logger);
         if (before) this.#runs = { hash: captureHash(before.config), config: before.config };
         this.#recorded = before !== null;
         if (before?.held === true) granted = false;

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { canonicalJson } from '../../base/canonical-json.ts';
-import { errorText } from '../../base/errors.ts';
+import { errorText, isBlameless } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
 import { keepFile, readIfPresent, replaceFile } from './durable-file.ts';
@@ -19,7 +19,11 @@ const configMode = 0o640;
 /** Why there is no saved config: there never was one, or it is damaged, of another version or of another node. */
 export type Missing = 'absent' | 'unusable';
 
-/** Reads the last good config. When it is unusable, this is logged as a warning. */
+/**
+ * Reads the last good config. When it is unusable, this is logged as a warning.
+ * Errors: that of the system if it cannot read the file for lack of memory, file descriptors or a right, as for all
+ * files below. The file may be sound, so the agent should start again rather than without it.
+ */
 export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | Missing> {
   const kept = await loadKept(join(dataDir, fileName), 'last good capture config', node, logger, (json) => json);
   return typeof kept === 'string' ? kept : { hash: captureHash(kept.config), config: kept.config };
@@ -44,6 +48,7 @@ async function loadKept(
     if (config.node === node) return { config, json };
     logger.warn(`${what} is for another node`, { path, node: config.node });
   } catch (error) {
+    if (isBlameless(error)) throw error;
     logger.warn(`${what} cannot be used`, { path, error: errorText(error) });
   }
   return 'unusable';
@@ -64,7 +69,7 @@ export async function saveRetention(dataDir: string, metrics: CaptureConfig['ret
   await keepFile(join(dataDir, retentionName), canonicalJson(metrics));
 }
 
-/** The saved retention of series; empty, with a warning, when it cannot be used, and without one. */
+/** The saved retention of series; empty, with a warning, when it is damaged, and without one. */
 export async function loadRetention(
   dataDir: string,
   logger: Logger,
@@ -80,6 +85,7 @@ export async function loadRetention(
       ...(typeof sizeBytes === 'number' ? { sizeBytes } : {}),
     };
   } catch (error) {
+    if (isBlameless(error)) throw error;
     logger.warn('saved retention cannot be used', { path, error: errorText(error) });
     return {};
   }
