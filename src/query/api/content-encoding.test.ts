@@ -15,8 +15,9 @@ test.each([
 test.each(['gzip#x', 'gzip;#x', 'gzip;q#=1', 'gzip;q=#1x', '#,gzip'])(
   'a header like %p with very many blanks is read in a moment',
   (header) => {
-    const started = performance.now();
+    const before = process.threadCpuUsage();
     acceptedEncoding(header.replace('#', ' '.repeat(48 * 1024)));
-    expect(performance.now() - started).toBeLessThan(500);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1e6).toBeLessThan(0.5);
   },
 );

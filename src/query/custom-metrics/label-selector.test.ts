@@ -34,21 +34,23 @@ test.each(['=', 'a in b', 'a=b=c', 'a b', 'a in (b,c', 'a,', 'a in ((b),c)'])(
 );
 
 test.each([',', '(,', '),', 'a in (b),'])('a selector of very many %p is refused in a moment', (part) => {
-  const started = performance.now();
+  const before = process.threadCpuUsage();
   expect(() => parseLabelSelector(part.repeat(200_000), 'labelSelector')).toThrow(/labelSelector/);
-  expect(performance.now() - started).toBeLessThan(1_000);
+  const { user, system } = process.threadCpuUsage(before);
+  expect((user + system) / 1e6).toBeLessThan(1);
 });
 
 test.each(['#a', 'a=#!', '!#!', 'a#b', 'a in#(b', 'a in (b#!', 'a#'])(
   'a selector like %p with very many blanks is read in a moment',
   (selector) => {
-    const started = performance.now();
+    const before = process.threadCpuUsage();
     try {
       parseLabelSelector(selector.replace('#', ' '.repeat(64 * 1024)), 'labelSelector');
     } catch (error) {
       expect(String(error)).toMatch(/labelSelector/);
     }
-    expect(performance.now() - started).toBeLessThan(500);
+    const { user, system } = process.threadCpuUsage(before);
+    expect((user + system) / 1e6).toBeLessThan(0.5);
   },
 );
 

@@ -70,7 +70,7 @@ const parseEntries = parser(
 export type AgentMetadata = readonly (readonly [name: string, entries: readonly MetricMetadata[]])[];
 
 /**
- * For pacing: checking a metric, and taking in an entry, cost as much as this many samples; an entry, one more for each
+ * For pacing: checking or merging a metric, and taking in an entry, cost as much as this many samples; an entry, one more for each
  * character of its text.
  */
 const entryWork = 100;
@@ -99,14 +99,17 @@ export async function mergedMetadata(
 ): Promise<Map<string, MetricMetadata[]>> {
   const found = new Map<string, MetricMetadata[]>();
   const known = new Set<string>();
-  for (const [name, entries] of answers.flat()) {
-    let own = found.get(name);
-    if (own === undefined) found.set(name, (own = []));
-    for (const entry of entries) {
-      const key = JSON.stringify([name, entry.type, entry.help, entry.unit]);
-      if (!known.has(key)) own.push(entry);
-      known.add(key);
-      if (pacing.spend(entryWork + key.length)) await pacing.turn();
+  for (const answer of answers) {
+    for (const [name, entries] of answer) {
+      let own = found.get(name);
+      if (own === undefined) found.set(name, (own = []));
+      if (pacing.spend(entryWork)) await pacing.turn();
+      for (const entry of entries) {
+        const key = JSON.stringify([name, entry.type, entry.help, entry.unit]);
+        if (!known.has(key)) own.push(entry);
+        known.add(key);
+        if (pacing.spend(entryWork + key.length)) await pacing.turn();
+      }
     }
   }
   return found;
