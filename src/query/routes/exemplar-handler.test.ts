@@ -17,6 +17,6 @@ test('the exemplars of one agent are checked in turns', async () => {
   expect(checked[9_999]).toEqual({ ...series, exemplars: [{ ...exemplar, value: '+Inf' }] });
   expect(turns).toBeGreaterThan(10);
   const broken = [series, { ...series, exemplars: [{ ...exemplar, value: 1 }] }];
-  await expect(seriesOf(broken, pacing, 'node-1')).rejects.toThrow('exemplars /exemplars/0/value');
+  await expect(seriesOf(broken, pacing, 'node-1')).rejects.toThrow('exemplars of series 1 /exemplars/0/value');
   await expect(seriesOf({}, pacing, 'node-1')).rejects.toThrow('exemplars: must be a list');
 });

@@ -71,7 +71,7 @@ export async function seriesOf(data: unknown, pacing: Pacing, node: string): Pro
   if (!Array.isArray(data)) throw new OperatorError('ERR_INPUT_INVALID', 'exemplars: must be a list');
   const checked: ExemplarSeries[] = [];
   for (const one of data as unknown[]) {
-    const { seriesLabels, exemplars: list } = parseSeries(one);
+    const { seriesLabels, exemplars: list } = parseSeries(one, () => `exemplars of series ${checked.length}`);
     const found = seriesLabels[nodeLabel];
     if (found !== node)
       throw new AgentFailure('protocol', `exemplars: series of ${JSON.stringify(found)} from the agent of ${node}`);

@@ -40,7 +40,7 @@ test('the metadata of one agent is checked in turns', async () => {
   const paced = pacing();
   expect(await metadataOf(data, paced)).toHaveLength(10_000);
   expect(paced.turns).toBeGreaterThan(5);
-  await expect(metadataOf({ load: [{ type: 'gauge' }] }, pacing())).rejects.toThrow('metadata /0/help');
+  await expect(metadataOf({ load: [{ type: 'gauge' }] }, pacing())).rejects.toThrow('metadata of "load" /0/help');
   for (const wrong of [null, [], 'text']) {
     await expect(metadataOf(wrong, pacing())).rejects.toThrow('metadata');
   }

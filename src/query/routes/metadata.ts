@@ -82,7 +82,8 @@ export async function metadataOf(data: unknown, pacing: Pacing): Promise<AgentMe
   if (!isObject(data)) throw new OperatorError('ERR_INPUT_INVALID', 'metadata: must be an object');
   const found: [name: string, entries: readonly MetricMetadata[]][] = [];
   for (const [name, entries] of Object.entries(data)) {
-    const own = parseEntries(entries).map(({ type, help, unit }) => ({ type, help, unit: units.get(unit) ?? unit }));
+    const checked = parseEntries(entries, () => `metadata of ${JSON.stringify(name.slice(0, 100))}`);
+    const own = checked.map(({ type, help, unit }) => ({ type, help, unit: units.get(unit) ?? unit }));
     found.push([name, own]);
     if (pacing.spend(entryWork)) await pacing.turn();
   }
