@@ -83,8 +83,8 @@ test('while the rules are invalid, the last valid ones stay in force and their s
   await next('the mended rules', () => log.filter((line) => line.includes('rules read')).length === 2);
 });
 
-test('keys of the rules that are not read are logged once for each edit', async () => {
-  const warnings = (): string[] => log.filter((line) => line.includes('not read'));
+test('keys of the rules that take no effect are logged once for each edit', async () => {
+  const warnings = (): string[] => log.filter((line) => line.includes('some keys of the rules take no effect'));
   writeFileSync(file, rules.replace('template:', 'namespacd: false, template:'));
   start();
   await until('the series are known', () => names() !== '');

@@ -85,7 +85,7 @@ export function watchRules(options: RuleWatchOptions): WatchedRules {
     logger.info('rules read', { file: options.file, rules: rules.length });
     if (unread.length > 0) {
       const keys = unread.slice(0, maxNamedKeys).join(', ');
-      logger.warn('keys of the rules are not read', { file: options.file, count: unread.length, keys });
+      logger.warn('some keys of the rules take no effect', { file: options.file, count: unread.length, keys });
     }
   };
   const readAgain = async (): Promise<RuleSet> => {
