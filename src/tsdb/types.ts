@@ -192,6 +192,7 @@ export interface Store {
   appendStart(series: Labels | SeriesRef, startMs: number): boolean;
   /**
    * The value of the newest sample of the series. NaN without a sample since `sinceMs`, and after the end of the series.
+   * Only the head is searched: NaN also when the newest sample is in a block.
    * Call it before the first sample that a process appends.
    */
   newestValue(series: Labels | SeriesRef, sinceMs: number): number;

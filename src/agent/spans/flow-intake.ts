@@ -25,9 +25,10 @@ interface Counted {
 
 /**
  * Makes stream items from the instrument's flow counters: for each report of a flow, the bytes since the previous
- * report, between ends that were checked against the pods of this node, redacted by the rules of both ends. The first report of a flow counts in full if
- * the flow began after this agent, and later than every removed flow of its namespace: then no earlier report of it was
- * missed or forgotten. Otherwise it counts nothing, because the time of those bytes is unknown.
+ * report, between ends that were checked against the pods of this node, redacted by the rules of both ends. The first
+ * report of a flow counts in full if the flow began after this agent, and later than every removed flow of its
+ * namespace: then no earlier report of it was missed or forgotten. Otherwise it counts nothing, because the time of
+ * those bytes is unknown.
  */
 export class FlowIntake {
   readonly #ring: StreamRing;

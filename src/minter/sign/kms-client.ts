@@ -12,8 +12,8 @@ export interface KmsEndpoint {
  * The longest pause between connection attempts is two seconds: by default the channel's back-off grows to two minutes,
  * and a recovered key service must be used again immediately.
  * A connection that dies silently is replaced when a ping has had no answer for two seconds; without pings, that is left
- * to the kernel, which takes some 15 minutes. A ping accompanies a call, ten seconds or more after the one before, which
- * is the least that the protocol allows. Where a server objects to pings, the channel doubles that time by itself.
+ * to the kernel, which takes some 15 minutes. Pings are sent only during calls, at least ten seconds apart: the protocol
+ * allows no shorter interval. Where a server objects to pings, the channel doubles that time by itself.
  * Units: ms. Source: https://github.com/grpc/proposal/blob/master/A8-client-side-keepalive.md.
  */
 const channel = {

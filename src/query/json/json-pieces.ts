@@ -1,6 +1,7 @@
 /**
  * The JSON of an answer in pieces: the elements of a list, or of the lists that are members of an object or of a map,
- * each by itself. `sendSuccess` lets other work run between pieces; a single text of megabytes would delay that work. Pure.
+ * each by itself. `sendSuccess` lets other work run between pieces; a single text of megabytes would delay that work.
+ * Pure.
  */
 export function* jsonPieces(value: object): Generator<string> {
   if (Array.isArray(value)) {
