@@ -89,8 +89,12 @@ describe('the operator with --admission=fail-closed', () => {
 
   test('admits valid objects, and refuses faults that no schema can express', async () => {
     await until('the first one', async () => /created|unchanged/.test(await apply(monitor)));
-    const unsafe = { ...monitor, metadata: { name: 'unsafe', namespace: 'shop' } };
-    const said = await apply({ ...unsafe, spec: { selector: { matchLabels: { app: 'a{b' } } } });
+    const metrics = [{ name: 'load', expr: 'sum(', resource: 'pods' }];
+    const said = await apply({
+      ...monitor,
+      metadata: { name: 'unsound', namespace: 'shop' },
+      spec: { selector: {}, autoscaling: { metrics } },
+    });
     expect(said).toMatch(/admission webhook "trafficmonitors\.svc\.dev" denied the request/);
   });
 
