@@ -132,16 +132,6 @@ test('a sum of histograms goes on in all of its series', () => {
   expect(after.send(20, { a: 103 }, { histogram: true })).toEqual(values(112));
 });
 
-test('a sum that went on from its stored value still does so after a pause in which its series ended', () => {
-  new Agent().send(0, { a: 100, b: 10 });
-  const after = new Agent();
-  expect(after.send(10, { a: 105 })).toEqual(['c: 110']);
-  after.expire(100);
-  expect(after.send(110, { a: 106 })).toEqual(['c: 111']);
-  after.expire(300);
-  expect(after.send(310, { a: 4 }, { start: 305 })).toEqual(['c: 115']);
-});
-
 test('all buckets of a histogram go on when one of them shows a counter that has ended', () => {
   const before = new Agent();
   const all = { histogram: true, slow: 'b' };

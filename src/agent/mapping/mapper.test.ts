@@ -215,24 +215,6 @@ test('streams that differ only in a dropped label are added up; neither a restar
   expect(send(101, counter([{ at: 101, start: 15, value: 4 }], a))).toEqual(['c{} 117 @101']);
 });
 
-test('a sum whose streams all paused until it ended goes on when some of them return, in whatever order', () => {
-  const { send, mapper, sink, at } = setUp();
-  const point = (id: string, seconds: number, value: number): MetricsRequest =>
-    counter([{ at: seconds, value }], { 'service.instance.id': id });
-  const merged = (...requests: MetricsRequest[]): MetricsRequest => ({
-    resources: requests.flatMap(({ resources }) => resources),
-  });
-  send(1, merged(point('a', 1, 100), point('b', 1, 10), point('c', 1, 1)));
-  mapper.expire(at(70), sink);
-  expect(mapper.table.size).toBe(0);
-  expect(send(71, point('a', 71, 102))).toEqual(['c{} 113 @71']);
-  expect(send(81, merged(point('a', 81, 103), point('b', 81, 10)))).toEqual(['c{} 114 @81']);
-  mapper.expire(at(400), sink);
-  expect(mapper.table.size).toBe(0);
-  // A stream that is new counts in full, and those that return beside it go on.
-  expect(send(401, merged(point('d', 401, 1_000), point('b', 401, 12)))).toEqual(['c{} 1116 @401']);
-});
-
 /** Points of a histogram of two instances that are added up, one of them or both. Each has a single bound. */
 const ofInstances = (at: number, bound: number, counts: { a?: number; b?: number }, startOfA = 0): MetricsRequest => ({
   resources: Object.entries(counts).flatMap(([id, count]) => {

@@ -13,20 +13,10 @@ import { Pace } from './pace.ts';
 import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';
 import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, SeriesLimits } from './series-limits.ts';
-import { type Family, type Group, ofComponent, type Series, SeriesTable } from './series-table.ts';
+import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
 import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
-import {
-  addend,
-  countBehind,
-  countedSoFar,
-  goOn,
-  incrementOf,
-  isReset,
-  keptUp,
-  noteStart,
-  placeZero,
-} from './resets.ts';
+import { addend, countBehind, countedSoFar, incrementOf, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares, streamWeight } from './stream-shares.ts';
 import {
   accountOf,
@@ -211,7 +201,6 @@ export class SeriesMapper {
       gapMs: 0,
       window: 0,
       endedMs: 0,
-      endedIn: null,
       forgotten: false,
     };
     this.#streams.add(set, stream);
@@ -595,19 +584,14 @@ export class SeriesMapper {
     stream.series = [];
     stream.scope = null;
     stream.endedMs = now.wall;
-    stream.endedIn = group;
     if (group) for (const gone of this.table.prune(group)) sink.stale(gone, Math.max(now.wall, gone.lastMs + 1));
   }
 
   #revive(stream: Stream): void {
     this.#bind(stream);
-    const { group, endedIn } = stream;
-    const sums = group && group.key === endedIn?.key ? endedIn.sums : [];
     for (const [i, series] of stream.series.entries()) {
       const value = stream.values[i]!;
-      const sum = series.lastMs === 0 ? ofComponent(sums, series.component) : undefined;
-      if (sum) goOn(series, sum.total);
-      else if (!series.merged) series.total = value;
+      if (!series.merged) series.total = value;
       else if (series.component.mode === 'level') series.total += addend(value);
       // A recreated series does not know when it ended; the stream does.
       if (series.lastMs === 0) series.lastMs = stream.endedMs;

@@ -102,13 +102,6 @@ export function countedSoFar(
   return counted;
 }
 
-/** Lets a sum that is made anew go on from the total with which it ended; new streams may have added to it already. */
-export function goOn(series: Series, endedWith: number): void {
-  series.total += endedWith;
-  series.merged = true;
-  series.zeroMs = 0;
-}
-
 /** How much a cumulative value or a level adds to a sum that has the value before. */
 export function incrementOf(mode: Mode, value: number, before: number, reset: boolean): number {
   if (mode === 'level') return addend(value) - addend(before);

@@ -12,8 +12,8 @@ export class Series implements SeriesRef {
   /** Number of streams that feed it now. */
   streams = 0;
   /**
-   * True once two streams have fed it at the same time, an earlier process has stored a larger value, or it goes on from
-   * such a series that has ended: from then on `total` grows by increments, and is never set.
+   * True once two streams have fed it at the same time, or an earlier process has stored a larger value: from then on
+   * `total` grows by increments, and is never set.
    */
   merged = false;
   /** The current value. */
@@ -67,16 +67,8 @@ export interface Group {
   byKey: Map<string, Series> | null;
   /** The group's charge against the limits, which is released when the group ends. */
   charge: Charge;
-  /** Of a group that has ended: its sums of several streams, which go on when one of these returns. Else empty. */
-  sums: readonly Sum[];
   /** Cached text and order of its exposition lines; null when the series have changed since. */
   page: { readonly labels: Uint8Array; readonly ordered: readonly Series[] } | null;
-}
-
-/** The last total of a series that several streams fed. */
-interface Sum {
-  readonly component: Component;
-  readonly total: number;
 }
 
 export interface Family {
@@ -130,7 +122,6 @@ export class SeriesTable {
       series: [],
       byKey: null,
       charge,
-      sums: [],
       page: null,
     };
     family.groups.set(group.key, group);
@@ -181,8 +172,6 @@ export class SeriesTable {
     this.#series -= gone.length;
     group.charge.add(-gone.length);
     if (kept.length === 0) {
-      const sums = gone.filter(({ merged, component }) => merged && component.mode !== 'level');
-      group.sums = sums.map(({ component, total }) => ({ component, total }));
       group.family.groups.delete(group.key);
       if (group.family.groups.size === 0) this.families.delete(group.family.name);
     }
@@ -223,15 +212,8 @@ function findSeries(group: Group, component: Component, likely: number): Series 
     group.byKey ??= new Map(all.map((s) => [componentKey(s.component), s]));
     return group.byKey.get(componentKey(component));
   }
-  return ofComponent(all, component);
-}
-
-/** The one of a component. */
-export function ofComponent<T extends { readonly component: Component }>(
-  all: readonly T[],
-  { suffix, extra }: Component,
-): T | undefined {
-  return all.find(({ component }) => component.suffix === suffix && component.extra?.[1] === extra?.[1]);
+  const { suffix, extra } = component;
+  return all.find((s) => s.component.suffix === suffix && s.component.extra?.[1] === extra?.[1]);
 }
 
 /** The place of a label of that name: the index of the first base label after it. */

@@ -55,8 +55,6 @@ export interface Stream {
   window: number;
   /** Time of its series' end, wall clock ms; 0 while it lives. */
   endedMs: number;
-  /** The group that it fed when its series ended; null before. */
-  endedIn: Group | null;
   /** It was removed from the `StreamIndex`: a caller that still has it must look it up again. */
   forgotten: boolean;
 }
