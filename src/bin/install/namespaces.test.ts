@@ -227,7 +227,7 @@ test.each<[string, () => Promise<unknown>]>([
   await expect(call()).rejects.toEqual(elsewhere);
 });
 
-test('an installation from which a second one took the rights is told how to get rid of that one first', async () => {
+test('an installation from which a second one took the rights is told how to get rid of either', async () => {
   await install();
   const operator = server.storage.get(deployments, namespace, names.controller);
   server.storage.remove(clusterRoleBindings, undefined, names.controller);
@@ -235,7 +235,9 @@ test('an installation from which a second one took the rights is told how to get
   await install(byDefault);
   server.put(deployments, operator);
   const refusal =
-    'the operator is installed in namespaces monitoring and svc-system, and the one in svc-system has the rights; remove ' +
+    'the operator is installed in namespaces monitoring and svc-system, and the one in svc-system has the rights; to ' +
+    'keep that one alone, run `kubectl -n monitoring delete deployments,daemonsets -l ' +
+    "'app.kubernetes.io/name=svc-operator,app.kubernetes.io/component in (controller,agent,query)'`; otherwise remove " +
     'that one first (`svc uninstall --namespace=svc-system --keep-crds`), then repeat this command';
   const twice = new OperatorError('ERR_CONFIG_INVALID', refusal);
   await expect(install()).rejects.toEqual(twice);

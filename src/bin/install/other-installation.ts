@@ -25,7 +25,8 @@ export async function refuseOtherInstallation(namespace: string, deps: Deps): Pr
   if (other === undefined || (bound.length === 0 && working.includes(namespace))) return;
   const advice = working.includes(namespace)
     ? `the operator is installed in namespaces ${namespace} and ${other}, and the one in ${other} has the rights; ` +
-      `remove that one first (\`svc uninstall --namespace=${other} --keep-crds\`), then repeat this command`
+      `to keep that one alone, run \`kubectl -n ${namespace} delete deployments,daemonsets -l '${labelSelector}'\`; ` +
+      `otherwise remove that one first (\`svc uninstall --namespace=${other} --keep-crds\`), then repeat this command`
     : `the operator is installed in namespace ${other}; use --namespace=${other}`;
   throw new OperatorError('ERR_CONFIG_INVALID', advice);
 }
