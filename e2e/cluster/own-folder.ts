@@ -3,8 +3,8 @@ import { lstatSync, mkdirSync } from 'node:fs';
 /**
  * Makes the folder, unless it exists. For a folder whose name others can guess, in a folder where all users may make
  * files, such as /tmp.
- * Guarantees: if it returns, the path is a real folder of this user that nobody else can write to. So nobody else has
- * written what it contains.
+ * Guarantees: when it returns, the path is a real folder. It belongs to this user, and no other user can write to it or
+ * has written what it contains.
  * Errors: a sentence with the way out, if another user has made something at this path; ENOENT if another process
  * removes the folder at this moment.
  */

@@ -4,7 +4,7 @@ import { refuseDearPattern } from '../base/text/pattern-cost.ts';
 
 /** The most patterns of each cost whose verdicts are kept: 32 of each of 64 policies. */
 const mostKnown = 2_048;
-/** The number of a pattern's groups, or why it is no expression; the longest unused first. */
+/** For each pattern the number of its groups, or why it cannot be compiled. The least recently used comes first. */
 type Verdicts = Map<string, number | string>;
 const cheap: Verdicts = new Map();
 /** Reviews of any caller fill `cheap`, so these have their own map: a dear pattern takes up to 0.1 s to compile. */

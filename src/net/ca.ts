@@ -67,8 +67,7 @@ export async function issueLeaf(ca: KeyPairPem, names: LeafNames, life: LeafLife
 
 /**
  * A PEM certificate signed by `ca` for a public key whose private key is elsewhere.
- * Errors: ERR_TLS_MATERIAL when the key of `ca` is not that of its certificate, because nobody could verify what it
- * signs.
+ * Errors: ERR_TLS_MATERIAL if the key of `ca` does not belong to its certificate: no signature of it could be verified.
  */
 export async function signLeaf(
   ca: KeyPairPem,

@@ -16,7 +16,10 @@ const fileName = 'capture-config.json';
 /** The directory is a host path: other users of the node must not learn which data is captured or redacted. */
 const configMode = 0o640;
 
-/** Why there is no saved config: there never was one, or it is damaged, of another version or of another node. */
+/**
+ * Why no saved config can be used. `absent`: none was ever saved. `unusable`: the file is damaged, or was written by
+ * another version or for another node.
+ */
 export type Missing = 'absent' | 'unusable';
 
 /**

@@ -19,8 +19,8 @@ function setUp(limits: { maxSeriesPerNode: number; maxSeriesPerNamespace: number
 }
 
 /**
- * A histogram of a pod. `host.id` is no label, so that all streams of a pod have the same labels. The bounds are the
- * whole numbers above `from`.
+ * A histogram of a pod. Its streams differ in `host.id` alone, which is no label, so they feed the same series. The
+ * bounds are the whole numbers above `from`.
  */
 function histogram(at: number, from: number, bounds: number, stream = from, pod = 'shop.p1.'): MetricsRequest {
   const point: HistogramPoint = {

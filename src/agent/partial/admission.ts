@@ -59,8 +59,8 @@ export interface Asking {
   readonly signal: AbortSignal;
   /** The account to which the time of the work is charged. */
   readonly caller: string;
-  /** Size of the request's body. */
-  readonly bytes: number;
+  /** The request's body, which is held while the request waits. */
+  readonly body: string;
 }
 
 /** Runs each request when its turn comes, for as long as its caller waits. */
@@ -108,10 +108,10 @@ export class Admission {
   /** Errors: those of the work; the reason of the caller's signal. */
   async #run<T>(
     askedMs: number,
-    { signal, caller, bytes }: Asking,
+    { signal, caller, body }: Asking,
     work: (signal: AbortSignal, waitMs: number) => Promise<T>,
   ): Promise<T | Refused> {
-    const held = Math.max(bytes, leastWaitingBytes);
+    const held = Math.max(Buffer.byteLength(body), leastWaitingBytes);
     try {
       this.#waiting.take(caller, held);
     } catch (error) {

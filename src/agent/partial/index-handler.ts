@@ -48,13 +48,7 @@ export function createIndexHandler(deps: IndexDeps): FramedHandler {
       return refuse(error instanceof UnsupportedRequest ? 'unsupported' : 'invalid', errorText(error));
     }
     const work = (lease: MemoryLease): Promise<FramedOutcome> => answer(request, deps, limits, lease);
-    return admission.answer(
-      request.deadlineMs,
-      { signal, caller, bytes: Buffer.byteLength(body) },
-      memory,
-      work,
-      refused,
-    );
+    return admission.answer(request.deadlineMs, { signal, caller, body }, memory, work, refused);
   };
 }
 

@@ -113,13 +113,7 @@ export function createPartialHandler(deps: PartialDeps): FramedHandler {
       }
     };
     const refused = (error: unknown): Refused => refuse(refusalOf(error), errorText(error));
-    return admission.answer(
-      request.deadlineMs,
-      { signal, caller, bytes: Buffer.byteLength(body) },
-      memory,
-      work,
-      refused,
-    );
+    return admission.answer(request.deadlineMs, { signal, caller, body }, memory, work, refused);
   };
 }
 

@@ -41,8 +41,8 @@ export interface CutJsonOptions {
 /**
  * Reads a JSON text as it arrives. Its long lists are cut into pieces, each parsed by itself: JSON.parse of a long text
  * would block the thread until all of it is parsed, and all of its values would be in memory together.
- * Errors: SyntaxError for a text that is no JSON, for a value within more than 1,000 others, and when one element, or
- * the rest of the text without the lists, has more than 4 MiB.
+ * Errors: SyntaxError if the text is not JSON or is nested deeper than 1,000, if one element has more than 4 MiB, or if
+ * the text without the lists has more than 4 MiB.
  */
 export class CutJson {
   readonly #options: CutJsonOptions;

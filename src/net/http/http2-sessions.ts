@@ -144,7 +144,7 @@ export class Http2Sessions {
   }
 }
 
-/** Whether all of a request has arrived. Its `complete` turns true only once somebody has read the body. */
+/** Whether the whole request has arrived. Node sets `complete` of an HTTP/2 request only after its body was read. */
 export function hasArrived(stream: ServerHttp2Stream): boolean {
   return stream.endAfterHeaders || stream.state.remoteClose === 1;
 }

@@ -36,7 +36,7 @@ type Namespaces = ReadonlySet<string> | undefined;
 
 export interface StreamCall {
   readonly request: StreamRequest;
-  /** The key of the reader's share of the places; undefined for readers who cannot be told apart and share none. */
+  /** Readers with the same caller share a limit of places. Undefined: not identified, and without such a limit. */
   readonly caller: string | undefined;
   /** The namespaces that the reader may see; undefined: everything. */
   readonly namespaces: Namespaces;
