@@ -1,7 +1,7 @@
 import type { Condition, KubeObject } from '../api/meta.ts';
 import { clusterTrafficPolicies, minterDeployments, trafficMonitors } from '../api/v1alpha1/index.ts';
 import { coreResources } from '../kube/index.ts';
-import { minterNamespace, runWholeOperator, type WholeOperator } from '../testing/whole-operator.ts';
+import { minterNamespace, runWholeOperator, type WholeOperator } from '../testing/operator/whole-operator.ts';
 
 /** The whole operator in a cluster where nothing happens, and in one where other controllers set their own fields. */
 

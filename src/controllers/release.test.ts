@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { names, platformDefaults, renderedKinds } from '../render/index.ts';
 import { expectGolden } from '../testing/golden.ts';
-import { ordinaryObjects, runWholeOperator } from '../testing/whole-operator.ts';
+import { ordinaryObjects, runWholeOperator } from '../testing/operator/whole-operator.ts';
 import { yamlStream } from '../testing/yaml.ts';
 
 /**

@@ -1,16 +1,21 @@
-import type { KubeObject } from '../api/meta.ts';
-import { kinds } from '../api/v1alpha1/index.ts';
-import { setupAgentCertificates } from '../controllers/agent-certificates/setup.ts';
-import { setupCapture } from '../controllers/capture/setup.ts';
-import { setupClusterTrafficPolicies } from '../controllers/traffic-status/policies.ts';
-import { setupDepartedNodes } from '../controllers/departed-nodes/setup.ts';
-import { setupMinterDeployment } from '../controllers/minter-deployment/index.ts';
-import { announceTrouble, PlatformTrouble, setupPlatform, setupPlatformWatch } from '../controllers/platform/index.ts';
-import { setupTrafficMonitors } from '../controllers/traffic-status/monitors.ts';
-import { coreResources } from '../kube/index.ts';
-import { names, platformDefaults, renderedKinds } from '../render/index.ts';
-import { aMinterDeployment } from './builders/minter-deployment.ts';
-import { noFaults, runController, type ControllerHarness } from './run-controller.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { kinds } from '../../api/v1alpha1/index.ts';
+import { setupAgentCertificates } from '../../controllers/agent-certificates/setup.ts';
+import { setupCapture } from '../../controllers/capture/setup.ts';
+import { setupClusterTrafficPolicies } from '../../controllers/traffic-status/policies.ts';
+import { setupDepartedNodes } from '../../controllers/departed-nodes/setup.ts';
+import { setupMinterDeployment } from '../../controllers/minter-deployment/index.ts';
+import {
+  announceTrouble,
+  PlatformTrouble,
+  setupPlatform,
+  setupPlatformWatch,
+} from '../../controllers/platform/index.ts';
+import { setupTrafficMonitors } from '../../controllers/traffic-status/monitors.ts';
+import { coreResources } from '../../kube/index.ts';
+import { names, platformDefaults, renderedKinds } from '../../render/index.ts';
+import { aMinterDeployment } from '../builders/minter-deployment.ts';
+import { noFaults, runController, type ControllerHarness } from '../run-controller.ts';
 
 export interface WholeOperator extends ControllerHarness {
   /** Collects the failures of the platform's objects that controllers report. A test may report failures, too. */
