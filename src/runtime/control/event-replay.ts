@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { keyText } from '../keys.ts';
+import { keyOf, keyText } from '../keys.ts';
 import type { Informer, ObjectKey } from '../types.ts';
 
 export interface ReplayedEvent {
@@ -7,23 +7,31 @@ export interface ReplayedEvent {
   object: KubeObject;
 }
 
+/** What the handler has got of one key. */
+interface Offered {
+  /** The newest known state of the object that the handler last got, whether or not it succeeded. */
+  object: KubeObject;
+  /** The version of the object with which the handler last succeeded; undefined before the first success. */
+  delivered: string | undefined;
+}
+
 /**
  * Derives events from the current state of objects, for handlers that were written for events: the changes of a key
  * since its handler last succeeded. This covers a delete that the watch missed, a name that returned with a new uid,
- * and an unchanged object in a new list. States between two runs are skipped.
+ * and an unchanged object in a new list. States between two runs are skipped. A handler that failed may have done half
+ * of its work, so it gets the deletion of an object even if it never succeeded with that object.
  */
 export class EventReplay {
   readonly #informer: Informer;
-  readonly #delivered = new Map<string, KubeObject>();
-  /** The last states of deleted objects whose deletion the handler has not got yet. */
-  readonly #tombstones = new Map<string, KubeObject>();
+  readonly #offered = new Map<string, Offered>();
 
   constructor(informer: Informer) {
     this.#informer = informer;
-    informer.onEvent((event) => {
-      const key = keyText({ namespace: event.object.metadata.namespace, name: event.object.metadata.name ?? '' });
+    informer.onEvent(({ type, object }) => {
+      if (type !== 'deleted') return;
       // No deletion is passed for an object that was never passed. A standby passes none.
-      if (event.type === 'deleted' && this.#delivered.has(key)) this.#tombstones.set(key, event.object);
+      const offered = this.#offered.get(keyText(keyOf(object)));
+      if (offered && offered.object.metadata.uid === object.metadata.uid) offered.object = object;
     });
   }
 
@@ -33,22 +41,19 @@ export class EventReplay {
    */
   async run(key: ObjectKey, handle: (event: ReplayedEvent) => Promise<void>): Promise<void> {
     const text = keyText(key);
-    const before = this.#delivered.get(text);
+    const before = this.#offered.get(text);
     const now = this.#informer.get(key);
-    if (before && (!now || now.metadata.uid !== before.metadata.uid)) {
-      const last = this.#tombstones.get(text);
-      const object = last && last.metadata.uid === before.metadata.uid ? last : before;
-      await handle({ type: 'DELETED', object: structuredClone(object) });
-      this.#delivered.delete(text);
+    if (before && (!now || now.metadata.uid !== before.object.metadata.uid)) {
+      await handle({ type: 'DELETED', object: structuredClone(before.object) });
+      this.#offered.delete(text);
     }
-    if (!now) {
-      this.#tombstones.delete(text);
-      return;
-    }
-    const known = this.#delivered.get(text);
-    if (known?.metadata.resourceVersion === now.metadata.resourceVersion) return;
-    await handle({ type: known ? 'MODIFIED' : 'ADDED', object: structuredClone(now) });
-    this.#delivered.set(text, now);
-    this.#tombstones.delete(text);
+    if (!now) return;
+    const delivered = this.#offered.get(text)?.delivered;
+    const version = now.metadata.resourceVersion;
+    if (delivered !== undefined && delivered === version) return;
+    const offered: Offered = { object: now, delivered };
+    this.#offered.set(text, offered);
+    await handle({ type: delivered === undefined ? 'ADDED' : 'MODIFIED', object: structuredClone(now) });
+    offered.delivered = version;
   }
 }
