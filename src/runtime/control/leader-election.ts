@@ -1,7 +1,8 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
-import { errorText, OperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { within } from '../../base/time-limit.ts';
 import { coreResources, getIfExists, isAlreadyExists, isConflict, type KubeClient } from '../../kube/index.ts';
 import { decideLease, observe, type LeaseDecision, type LeaseRecord, type Observation } from './lease-record.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
@@ -19,7 +20,10 @@ export interface LeaderElectionOptions {
   identity: string;
   /** How long a silent holder keeps the lease. Units: ms. Default 15 s. */
   leaseMs?: number;
-  /** How long the holder may fail to renew before it stops working. Units: ms. Default 10 s. */
+  /**
+   * How long the holder may fail to renew before it stops working, from the start of the last write that succeeded.
+   * Units: ms. Default 10 s.
+   */
   renewDeadlineMs?: number;
   /** Time between two attempts. Units: ms. Default 2 s. */
   retryMs?: number;
@@ -42,6 +46,8 @@ export class LeaderElector {
   /** The Lease as last read or written; its resourceVersion makes each write conditional. */
   #lease: KubeObject | undefined;
   #holds = false;
+  /** When the last write began that made or renewed our lease. Monotonic ms. */
+  #renewedAt = 0;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = {
@@ -80,27 +86,26 @@ export class LeaderElector {
   /** Resolves when the signal aborts. Errors: ERR_LEASE_LOST. */
   async hold(signal: AbortSignal): Promise<void> {
     const { clock, renewDeadlineMs, retryMs, name, logger } = this.#options;
-    let renewedAt = clock.monotonic();
     let lastError = 'no answer';
     for (;;) {
-      await sleep(clock, retryMs, signal).catch(() => {});
+      const end = this.#renewedAt + renewDeadlineMs;
+      await sleep(clock, Math.min(retryMs, end - clock.monotonic()), signal).catch(() => {});
       if (signal.aborted) return;
-      const left = renewedAt + renewDeadlineMs - clock.monotonic();
+      const left = end - clock.monotonic();
+      if (left <= 0) throw this.#lost(lastError);
       try {
-        if (left <= 0) throw this.#lost(lastError);
-        const started = clock.monotonic();
-        const decision = await this.#try(signal, Math.min(left, 5_000));
+        const decision = await within(clock, left, (limited) => this.#try(limited), signal);
         if (decision.do === 'wait') throw this.#lost('another process holds it');
         if (decision.do === 'acquire' && decision.transitions > 0) {
           logger.warn('another process held the lease meanwhile and released it', { lease: name });
         }
-        renewedAt = started;
+        lastError = 'no answer';
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof OperatorError && error.code === 'ERR_LEASE_LOST') throw error;
-        lastError = errorText(error);
+        if (isOperatorError(error, 'ERR_LEASE_LOST')) throw error;
+        // A request that the end of the time cut off tells less than the failure before it.
+        if (!isOperatorError(error, 'ERR_ABORTED')) lastError = errorText(error);
         logger.warn('lease not renewed', { lease: name, error: lastError });
-        if (clock.monotonic() - renewedAt >= renewDeadlineMs) throw this.#lost(lastError);
       }
     }
   }
@@ -148,9 +153,9 @@ export class LeaderElector {
   }
 
   /** Reads the lease, decides, and writes where the decision says so. A lost race is returned as `wait`. */
-  async #try(signal: AbortSignal, deadlineMs = 5_000): Promise<LeaseDecision> {
+  async #try(signal: AbortSignal): Promise<LeaseDecision> {
     const { client, clock, namespace, name, identity } = this.#options;
-    const options = { signal, deadlineMs, retry: false };
+    const options = { signal, deadlineMs: 5_000, retry: false };
     // The leader is the only writer: with the version of its last write it needs no read.
     if (!this.#holds || !this.#lease) {
       this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
@@ -160,6 +165,7 @@ export class LeaderElector {
     const decision = decideLease(this.#seen, identity, clock.monotonic());
     if (decision.do === 'wait') return decision;
     const next = this.#record(decision);
+    const started = clock.monotonic();
     try {
       this.#lease = this.#lease
         ? await client.update(coreResources.leases, { ...this.#lease, spec: next }, options)
@@ -169,6 +175,7 @@ export class LeaderElector {
             options,
           );
       this.#seen = { record: readRecord(this.#lease), at: clock.monotonic() };
+      this.#renewedAt = started;
       return decision;
     } catch (error) {
       if (isConflict(error) || isAlreadyExists(error)) {
