@@ -3,6 +3,7 @@ import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
 import { runController, type ControllerHarness } from '../../testing/run-controller.ts';
+import { overlayMs } from '../watch/store.ts';
 import { ApplySet, conflictText, StatusWriter, type ApplyOutcome, type Informer } from '../index.ts';
 
 const { configMaps, services, secrets } = coreResources;
@@ -249,6 +250,28 @@ test('an unwanted child whose creation got no answer is pruned before any watch 
   harness.server.put(secrets, { ...owner, data: { n: 'again' } });
   await harness.passUntil(() => outcomes.at(-1)?.pruned.length === 1, 'the pruning');
   expect(harness.server.storage.find(configMaps, 'shop', 'a')).toBeUndefined();
+  hear();
+});
+
+test.each([
+  ['changed', 1],
+  ['created', 0],
+])('a child that we %s is not reported as edited while the watch lags', async (_, before) => {
+  wanted = Array.from({ length: before }, () => child('ConfigMap', 'a', { data: { x: '1' } }));
+  await begin();
+  const hear = deafened();
+  wanted = [child('ConfigMap', 'a', { data: { x: '2' } })];
+  await run();
+  expect(outcomes.at(-1)).toMatchObject({ applied: ['ConfigMap shop/a'] });
+  const { length } = outcomes;
+  const applies = (): number => harness.server.seen({ verb: 'apply' }).length;
+  const first = applies();
+  // The cache shows our own write for ten seconds, then the state that the watch delivered last.
+  await harness.clock.advance(overlayMs);
+  await harness.passUntil(() => outcomes.length > length, 'the run without our write');
+  expect(applies()).toBe(first + 1);
+  expect(outcomes.at(-1)).toMatchObject({ applied: [], skipped: 1, repaired: [] });
+  expect(told).toEqual([]);
   hear();
 });
 

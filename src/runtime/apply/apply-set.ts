@@ -196,8 +196,10 @@ export class ApplySet {
         if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
         return healed.object;
       });
-    if (written.metadata.resourceVersion === live?.metadata.resourceVersion) outcome.skipped++;
-    else {
+    // A version that was there before the apply: nothing was written. The cache may lag behind our own last write.
+    if (written.metadata.resourceVersion === before?.metadata.resourceVersion || this.#memory.saw(key, written)) {
+      outcome.skipped++;
+    } else {
       outcome.applied.push(describe(resource, keyOf(object)));
       // What others had under the name of a new child is not a change of the child.
       const ours = live ?? (before && (known || appliedBy(before, fieldManager)) ? before : undefined);

@@ -38,12 +38,17 @@ export class DriftMemory {
     this.#inPlace.delete(key);
   }
 
+  /** Whether `live` is the very version in which the content was last seen in place. */
+  saw(key: string, { metadata: { uid, resourceVersion } }: KubeObject): boolean {
+    const known = this.#inPlace.get(key);
+    return known !== undefined && known.uid === uid && known.resourceVersion === resourceVersion;
+  }
+
   /** Remembers the content if it is in place in `live`, which was read or is the answer to a write. */
   settled(key: string, wanted: KubeObject, live: KubeObject): void {
     const { uid, resourceVersion } = live.metadata;
-    const known = this.#inPlace.get(key);
     // The same version has the same wanted content: no need to hash it on every call.
-    if (known && known.uid === uid && known.resourceVersion === resourceVersion) return;
+    if (this.saw(key, live)) return;
     this.#inPlace.delete(key);
     if (!ownsExactly(live, wanted, this.#manager)) return;
     if (this.#inPlace.size >= maxRemembered) this.#inPlace.delete(this.#inPlace.keys().next().value!);
