@@ -204,25 +204,35 @@ test('a refused connection does not end the attempts at a streamed list', async 
   expect(server.seen({ verb: 'list' })).toHaveLength(0);
 });
 
-test('a quiet watch without bookmarks is reconnected once, and then only checked by lists', async () => {
-  await begin({}, false, () => 0.999);
-  await start();
-  await clock.advance(70_000);
-  await passUntil(() => server.seen({ verb: 'watch' }).length === 2 && server.openWatches().length === 1, 'the second');
-  const lists = server.seen({ verb: 'list' }).length;
-  for (let i = 1; i <= 7; i++) {
+test.each([
+  ['a list in pages', false],
+  // Its end is marked by a bookmark, whether or not the kind has others.
+  ['a streamed list', true],
+])(
+  'after %s, a quiet watch without bookmarks is reconnected once, and then only checked by lists',
+  async (_, streamed) => {
+    await begin({}, streamed, () => 0.999);
+    await start();
+    await clock.advance(70_000);
+    await passUntil(
+      () => server.seen({ verb: 'watch' }).length === 2 && server.openWatches().length === 1,
+      'the second',
+    );
+    const lists = server.seen({ verb: 'list' }).length;
+    for (let i = 1; i <= 7; i++) {
+      await clock.advance(70_001);
+      await until('the answer', () => clock.monotonic() - cache.lastSeenAt(informer) < 2_000);
+      expect(server.seen({ verb: 'list' })).toHaveLength(lists + i);
+    }
+    expect(server.seen({ verb: 'watch' })).toHaveLength(2);
+    expect(() => cache.check(2)).not.toThrow();
+    // A quiet cluster causes no warning.
+    expect(warned).toEqual([]);
+    server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'gone away') });
     await clock.advance(70_001);
-    await until('the answer', () => clock.monotonic() - cache.lastSeenAt(informer) < 2_000);
-    expect(server.seen({ verb: 'list' })).toHaveLength(lists + i);
-  }
-  expect(server.seen({ verb: 'watch' })).toHaveLength(2);
-  expect(() => cache.check(2)).not.toThrow();
-  // A quiet cluster causes no warning.
-  expect(warned).toEqual([]);
-  server.script({ verb: 'list' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'gone away') });
-  await clock.advance(70_001);
-  await passUntil(() => server.seen({ verb: 'watch' }).length === 3, 'the reconnect');
-});
+    await passUntil(() => server.seen({ verb: 'watch' }).length === 3, 'the reconnect');
+  },
+);
 
 test.each(['frame', 'http'] as const)(
   'after a 410 (%s), lists again from storage and counts the changes that the watch lost',

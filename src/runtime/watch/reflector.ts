@@ -197,7 +197,8 @@ export class Reflector {
         frames++;
         this.health.lastSeenAt = clock.monotonic();
         this.health.lastError = undefined;
-        if (frame.type === 'BOOKMARK') this.#bookmarks = 'yes';
+        // The bookmark that ends a streamed list comes for kinds that have no others, too.
+        if (frame.type === 'BOOKMARK' && !filling) this.#bookmarks = 'yes';
         for (const result of step({ type: 'frame', frame })) {
           if (result.do === 'abandon') {
             if (result.kind === 'expired') this.#note('watch', result.reason);
