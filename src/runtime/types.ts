@@ -164,7 +164,7 @@ export interface EventDetails {
   type: 'Normal' | 'Warning';
   /** CamelCase constant. */
   reason: string;
-  /** One sentence; cut at 1 kB. */
+  /** One sentence; cut at 1,024 bytes. */
   message: string;
   /** The action in progress, CamelCase. Default `Reconcile`. */
   action?: string | undefined;

@@ -12,6 +12,12 @@ export function percentDecoded(text: string): string {
   }
 }
 
+/** The beginning of a text, in whole characters, that has at most `max` bytes as UTF-8. */
+export function cutToBytes(text: string, max: number): string {
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(max));
+  return text.slice(0, read);
+}
+
 /** A regular expression, for RE2 and for JavaScript, that matches only this text. */
 export function escapedPattern(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');

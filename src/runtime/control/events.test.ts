@@ -101,3 +101,34 @@ test('an event that the API server refuses is counted as dropped, and the next o
   expect(written()[0]).toMatchObject({ reason: 'B' });
   expect(await metrics.registry.getSingleMetricAsString('operator_events_dropped_total')).toMatch(/ 1$/m);
 });
+
+test.each([
+  ['Cyrillic', 'x' + 'я'.repeat(600), 'x' + 'я'.repeat(511)],
+  ['emoji', '😀'.repeat(300), '😀'.repeat(256)],
+  ['half an emoji', 'a'.repeat(1_022) + '\ud83d!', 'a'.repeat(1_022)],
+  ['ASCII', 'a'.repeat(1_025), 'a'.repeat(1_024)],
+])(
+  'a message of %s is cut to 1,024 bytes of whole characters, the limit of the API server',
+  async (_, message, note) => {
+    start();
+    recorder.record(regarding, { type: 'Normal', reason: 'X', message });
+    await until('the event', () => written().length === 1);
+    expect(written()[0]).toMatchObject({ note });
+  },
+);
+
+test.each([
+  ['a colon', 'system:shop'],
+  ['a dash at the cut', `${'a'.repeat(199)}-b`],
+  ['a dot at the cut', `${'a'.repeat(199)}.b`],
+  ['capitals and a dot at the end', 'Shop.'],
+  ['253 characters', 'a'.repeat(253)],
+])('the Event of an object whose name has %s gets a name that the API server accepts', async (_, name) => {
+  start();
+  recorder.record({ ...regarding, metadata: { name } }, { type: 'Normal', reason: 'X', message: '' });
+  await until('the event', () => written().length === 1);
+  const [event] = written();
+  expect(event).toMatchObject({ regarding: { name } });
+  expect(event!.metadata.name).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$/);
+  expect(event!.metadata.name!.length).toBeLessThanOrEqual(253);
+});

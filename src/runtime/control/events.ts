@@ -2,6 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { cutToBytes } from '../../base/text/texts.ts';
 import { within } from '../../base/time-limit.ts';
 import type { Logger } from '../../base/logger.ts';
 import { coreResources, isNotFound, type KubeClient, type TypedObject } from '../../kube/index.ts';
@@ -38,7 +39,9 @@ const defaultCapacity = 1_000;
 const seriesLimit = 4_096;
 /** An event that repeats within this time raises the count of its Event. Source: client-go's events v1. Units: ms. */
 const seriesMs = 6 * 60_000;
+/** The longest note that the API server accepts. Units: bytes. */
 const maxNote = 1_024;
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /**
  * Writes `events.k8s.io/v1` Events from a queue, one at a time, in the background.
@@ -143,7 +146,7 @@ export class QueuedEventRecorder implements EventRecorder {
       kind: 'Event',
       metadata: {
         // Unique across restarts and within one millisecond.
-        name: `${name.slice(0, 200)}.${at.toString(16)}${(this.#seq++ % 0x10000).toString(16).padStart(4, '0')}`,
+        name: `${nameStart(regarding)}.${at.toString(16)}${(this.#seq++ % 0x10000).toString(16).padStart(4, '0')}`,
         namespace: namespace ?? 'default',
       },
       eventTime: microTime(at),
@@ -152,7 +155,7 @@ export class QueuedEventRecorder implements EventRecorder {
       action: details.action ?? 'Reconcile',
       reason: details.reason,
       regarding: { apiVersion: regarding.apiVersion, kind: regarding.kind, name, namespace, uid, resourceVersion },
-      note: details.message.slice(0, maxNote),
+      note: cutToBytes(details.message, maxNote),
       type: details.type,
     };
   }
@@ -162,6 +165,12 @@ export class QueuedEventRecorder implements EventRecorder {
     if (this.#series.size >= seriesLimit) this.#series.delete(this.#series.keys().next().value!);
     this.#series.set(id, series);
   }
+}
+
+/** The name of an Event has to be a DNS subdomain, which the name of a role (`system:node`) or a cut name may not be. */
+function nameStart({ kind, metadata: { name = '' } }: TypedObject): string {
+  const start = name.slice(0, 200);
+  return subdomain.test(start) ? start : kind.toLowerCase();
 }
 
 function identity({ regarding, details }: Pending): string {
