@@ -1,3 +1,5 @@
+import { decimalSource } from './text/decimal.ts';
+
 const suffixes: Readonly<Record<string, number>> = {
   n: 1e-9,
   u: 1e-6,
@@ -17,12 +19,14 @@ const suffixes: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
+const quantity = new RegExp(`^([+-]?${decimalSource})([a-zA-Z]{0,2})$`);
+
 /**
  * A Kubernetes quantity as a number: `100m` → 0.1, `64Mi` → 67108864; undefined for a text that is not a quantity.
  * Source: Kubernetes' `resource.Quantity`.
  */
 export function parseQuantity(value: unknown): number | undefined {
-  const found = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([a-zA-Z]{0,2})$/.exec(String(value));
+  const found = quantity.exec(String(value));
   const unit = suffixes[found?.[2] ?? '-'];
   return unit === undefined ? undefined : Number(found![1]) * unit;
 }

@@ -68,3 +68,11 @@ test.each([
 ])('the timestamp %d is written %s', (ms, text) => {
   expect(formatTimestamp(ms)).toBe(text);
 });
+
+test('a time or duration of many digits that is none is refused at once', () => {
+  const text = `${'1'.repeat(20_000)}x`;
+  const before = process.cpuUsage();
+  expect([parseTime(text), parseDurationParameter(text)]).toEqual([undefined, undefined]);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(1_000);
+});

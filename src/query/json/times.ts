@@ -1,4 +1,5 @@
 import { prometheusDuration } from '../../base/duration.ts';
+import { decimalSource } from '../../base/text/decimal.ts';
 
 const minTimeText = '-292273086-05-16T16:47:06Z';
 const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
@@ -6,7 +7,7 @@ const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
 export const minTimeMs = -(2 ** 51);
 export const maxTimeMs = 2 ** 51;
 
-const number = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const number = new RegExp(`^[+-]?${decimalSource}$`);
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A time parameter: seconds as a float, or RFC 3339. Milliseconds; undefined when it is neither. */

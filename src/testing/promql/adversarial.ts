@@ -188,6 +188,10 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     query: 'histogram_quantile(0.9, label_replace(load, "le", "$1", "pod", "pod-(.*)"))',
   },
   {
+    name: 'quantiles of series whose le has thousands of digits and is no number',
+    query: `histogram_quantile(0.5, label_replace(load, "le", "${'1'.repeat(4_095)}x", "", ""))`,
+  },
+  {
     name: 'quantiles of every bucket',
     query: 'histogram_quantile(0.9, rate(latency_bucket[5m]))',
     path: 'query_range',

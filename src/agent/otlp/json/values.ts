@@ -1,3 +1,4 @@
+import { decimalSource } from '../../../base/text/decimal.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
 /**
@@ -44,12 +45,14 @@ export function jsonBool(cursor: Cursor, field: string, value: unknown): boolean
   return value;
 }
 
+const double = new RegExp(`^(?:-?${decimalSource}|-?Infinity|NaN)$`);
+
 /** A double: a number, a decimal string, or one of `NaN`, `Infinity`, `-Infinity`. */
 export function jsonDouble(cursor: Cursor, field: string, value: unknown): number {
   if (value === undefined || value === null) return 0;
   if (typeof value === 'number') return value;
   cursor.field = field;
-  if (typeof value === 'string' && /^(-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|-?Infinity|NaN)$/.test(value)) {
+  if (typeof value === 'string' && double.test(value)) {
     return Number(value);
   }
   throw cursor.error('must be a number');

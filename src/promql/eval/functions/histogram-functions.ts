@@ -7,6 +7,7 @@ import { ColumnBuilder, isFloat, isHistogram, keyWork, type Column } from '../co
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
+import { decimalSource } from '../../../base/text/decimal.ts';
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
 
@@ -160,10 +161,12 @@ async function groupHistograms(
 
 const forMetric = (name: string): string => (name === '' ? '' : ` for metric name ${JSON.stringify(name)}`);
 
+const decimal = new RegExp(`^[+-]?${decimalSource}$`);
+
 /** The number in an `le` label as Go parses floats; null for any other text. */
 export function parseBound(text: string): number | null {
   const plain = text.toLowerCase();
   const special = /^([+-]?)(inf|infinity|nan)$/.exec(plain);
   if (special !== null) return special[2] === 'nan' ? NaN : special[1] === '-' ? -Infinity : Infinity;
-  return /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/.test(plain) ? Number(plain) : null;
+  return decimal.test(plain) ? Number(plain) : null;
 }
