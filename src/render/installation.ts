@@ -55,16 +55,18 @@ export function renderInstallation({ controller, minter, minterNamespaces = [] }
 
 function renderMinterInstallation(minter: MinterInstallation, operatorNamespace: string): KubeObject[] {
   const { namespace, appId } = minter;
-  const credentials = objectOf(
-    'Secret',
-    { component: 'minter', name: appCredentialsSecret, namespace },
-    { type: 'Opaque', stringData: { 'app-id': appId } },
-  );
+  const secret = (id: string): KubeObject =>
+    objectOf(
+      'Secret',
+      { component: 'minter', name: appCredentialsSecret, namespace },
+      // Not `stringData`: the values of a Secret that a user made are in `data`, where an apply conflicts with them.
+      { type: 'Opaque', data: { 'app-id': btoa(id) } },
+    );
   return [
     // The operator's own namespace is rendered with the operator: the labels there admit its agents' pods.
     ...(namespace === operatorNamespace ? [] : [objectOf('Namespace', { component: 'minter', name: namespace }, {})]),
     renderMinterRights(operatorNamespace, namespace),
-    ...(appId === undefined ? [] : [credentials]),
+    ...(appId === undefined ? [] : [secret(appId)]),
     {
       apiVersion: groupVersion,
       kind: 'MinterDeployment',

@@ -301,8 +301,8 @@ metadata:
     app.kubernetes.io/component: minter
     app.kubernetes.io/managed-by: svc-controller
 type: Opaque
-stringData:
-  app-id: {{ .appId | quote }}
+data:
+  app-id: {{ .appId | b64enc }}
 ---
 {{- end }}
 apiVersion: svc.dev/v1alpha1

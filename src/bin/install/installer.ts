@@ -5,7 +5,7 @@ import { errorText, OperatorError } from '../../base/errors.ts';
 import { coreResources, fieldConflicts, getIfExists, isNotFound, type KubeClient } from '../../kube/index.ts';
 import { keyOf } from '../../runtime/index.ts';
 import { isOurs } from './namespaces.ts';
-import { readable, unifiedDiff } from './object-diff.ts';
+import { objectDiff } from './object-diff.ts';
 import { refuseOtherInstallation } from './other-installation.ts';
 import { nameOfObject, resourceOf } from './resources.ts';
 
@@ -56,7 +56,7 @@ export async function planInstallation(
       continue;
     }
     const stored = await judged(object, absent, deps, options);
-    const diff = unifiedDiff(readable(live), readable(stored));
+    const diff = objectDiff(live, stored);
     changes.push({ object, change: live ? (diff.length > 0 ? 'configured' : 'unchanged') : 'created', diff });
   }
   return changes;

@@ -4,18 +4,34 @@ import type { KubeObject } from '../../api/meta.ts';
 /** Members that only the server sets: differences in them are not shown. */
 const serverMembers = ['managedFields', 'resourceVersion', 'generation', 'uid', 'creationTimestamp', 'selfLink'];
 
-/** The object as users write it. Values of Secrets are hidden, because a diff ends up in logs. */
-export function readable(object: KubeObject | undefined): string {
+/**
+ * The object as users write it. Values of Secrets are hidden, because a diff ends up in logs; one that differs from its
+ * value in `before` says so.
+ */
+export function readable(object: KubeObject | undefined, before?: KubeObject): string {
   if (!object) return '';
   const { status: _status, metadata, apiVersion, kind, ...rest } = object;
   const own = Object.fromEntries(Object.entries(metadata).filter(([name]) => !serverMembers.includes(name)));
   const body: Record<string, unknown> = { apiVersion, kind, metadata: own, ...rest };
   if (object.kind === 'Secret') {
     for (const member of ['data', 'stringData'] as const)
-      if (body[member]) body[member] = Object.fromEntries(Object.keys(body[member]).map((key) => [key, '(not shown)']));
+      if (body[member]) body[member] = hidden(body[member], before?.[member] ?? {});
   }
   return stringify(body, { lineWidth: 0, aliasDuplicateObjects: false });
 }
+
+function hidden(values: object, before: object): Record<string, string> {
+  const old = new Map(Object.entries(before));
+  const shown = ([key, value]: [string, unknown]): [string, string] => [
+    key,
+    old.has(key) && old.get(key) !== value ? '(not shown, another value)' : '(not shown)',
+  ];
+  return Object.fromEntries(Object.entries(values).map(shown));
+}
+
+/** The difference of two states of an object, as `unifiedDiff` gives it; empty where nothing would change. Pure. */
+export const objectDiff = (before: KubeObject | undefined, after: KubeObject): string[] =>
+  unifiedDiff(readable(before), readable(after, before));
 
 /** Unchanged lines shown on each side of a change. */
 const context = 3;
