@@ -140,6 +140,38 @@ test('a part counts whose images admission has pointed to a mirror', async () =>
   await untilEnded();
 });
 
+const digest = (of: string): string => `@sha256:${of.repeat(64)}`;
+
+test.each([
+  ['keeps its tag', `mirror.example:5000/svc:2${digest('a')}`],
+  ['loses its tag', `mirror.example:5000/svc${digest('a')}`],
+])('a part counts whose image admission has pinned to a digest, where the image %s', async (_what, image) => {
+  operator(newer);
+  running('new-pod');
+  heldBy('new-pod');
+  const pinned = { svcImage: image, instrumentImage: `instrument:v0.10.0${digest('b')}` };
+  agents({ ...newer, ...pinned });
+  query({ ...newer, ...pinned, svcImage: `svc:1${digest('c')}` });
+  start();
+  await untilSaid(`deployment/svc-query: still of svc:1${digest('c')}`);
+  query({ ...newer, ...pinned });
+  await untilEnded();
+});
+
+test('a part is old without the digest that the operator gives it, whatever its tag', async () => {
+  operator({ ...newer, svcImage: `svc:2${digest('a')}` });
+  running('new-pod');
+  heldBy('new-pod');
+  agents({ ...newer, svcImage: `mirror.example/svc${digest('a')}` });
+  query({ ...newer, svcImage: `svc:2${digest('b')}` });
+  start();
+  await untilSaid(`deployment/svc-query: still of svc:2${digest('b')}`);
+  query(newer);
+  await untilSaid('deployment/svc-query: still of svc:2');
+  query({ ...newer, svcImage: `svc:2${digest('a')}` });
+  await untilEnded();
+});
+
 test('the error names the part that is late, and why', async () => {
   operator(newer);
   running('new-pod');

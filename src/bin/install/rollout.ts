@@ -26,7 +26,8 @@ interface Step {
  *
  * Flow: the operator's pods → a pod of the new version leads → it has given agents and query servers their new images →
  * their pods. Before the new version leads, those of the old one look complete.
- * Caveats: a new setting that changes no image may not have reached agents and query servers when the wait ends.
+ * Caveats: a new setting that changes no image may not have reached agents and query servers when the wait ends. Nor
+ * may a new image where admission replaces tags by digests, because then nothing tells the old one from the new one.
  * Errors: ERR_TIMEOUT that names the first step that is not complete, and its progress.
  */
 export async function untilRolledOut(
@@ -94,21 +95,33 @@ const imageFlags: Readonly<Record<string, string>> = {
   query: '--svc-image=',
 };
 
-/**
- * The images in a workload's template that are not those of the operator's flags. Pure. Admission may have pointed them
- * to a mirror, so only what follows the last slash counts.
- */
+/** The images in a workload's template that are not those of the operator's flags. Pure. */
 function oldImages(workload: KubeObject, operator: KubeObject | undefined): string[] {
   const args = containersOf(operator).find(({ name }) => name === 'controller')?.args ?? [];
-  const old = containersOf(workload).flatMap(({ name, image }) => {
+  return containersOf(workload).flatMap(({ name, image }) => {
     const flag = imageFlags[name];
     const given = flag === undefined ? undefined : args.find((arg) => arg.startsWith(flag));
-    return given === undefined || lastPart(given.slice(flag!.length)) === lastPart(image) ? [] : [image];
+    return given === undefined || mayComeOf(given.slice(flag!.length), image) ? [] : [image];
   });
-  return old;
 }
 
-const lastPart = (image: string): string => image.slice(image.lastIndexOf('/') + 1);
+/**
+ * Whether admission may have made the image of the given one. It may have pointed it to a mirror, so only what follows
+ * the last slash counts, and it may have pinned the tag to a digest, with or without the tag. Pure.
+ */
+function mayComeOf(given: string, image: string): boolean {
+  const [from, to] = [partsOf(given), partsOf(image)];
+  if (from.name !== to.name) return false;
+  if (from.digest !== undefined) return from.digest === to.digest;
+  return from.tag === to.tag || (to.tag === undefined && to.digest !== undefined);
+}
+
+/** An image without its registry and path. A registry can have a port, so a tag is looked for behind the last slash. */
+function partsOf(image: string): { name: string; tag?: string | undefined; digest?: string | undefined } {
+  const [tagged = '', digest] = image.slice(image.lastIndexOf('/') + 1).split('@');
+  const [name = '', tag] = tagged.split(':');
+  return { name, tag, digest };
+}
 
 function containersOf(workload: KubeObject | undefined): { name: string; image: string; args?: string[] }[] {
   const spec = workload?.['spec'] as { template?: { spec?: { containers?: [] } } } | undefined;
