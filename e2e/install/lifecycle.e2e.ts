@@ -209,19 +209,16 @@ describe('svc install and uninstall', () => {
 
 describe('the chart', () => {
   const release = ['svc-operator', chart];
+  const minterIn = (namespace: string): string[] =>
+    [
+      ...['enabled=true', `namespace=${namespace}`, 'org=acme', 'repository=gitops'],
+      'callers[0]=a@p.iam.gserviceaccount.com',
+      'kms.keyVersion=projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
+    ].flatMap((value) => ['--set', `vcsMinter.${value}`]);
 
   test('says that a new cluster gets a minter in two steps, and makes it so', async () => {
     expect(await traces()).toEqual([]);
-    const values = [
-      ...[
-        'enabled=true',
-        'namespace=agents',
-        'org=acme',
-        'repository=gitops',
-        'callers[0]=a@p.iam.gserviceaccount.com',
-      ],
-      'kms.keyVersion=projects/p/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/1',
-    ].flatMap((value) => ['--set', `vcsMinter.${value}`]);
+    const values = minterIn('agents');
     const refused = await run(helm, ['install', ...release, ...values], env());
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('install with vcsMinter.enabled=false first, then run helm upgrade');
@@ -271,16 +268,19 @@ describe('the chart', () => {
     expect(await kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}')).toContain(enforced);
   }, 120_000);
 
-  test('leaves a namespace alone that Helm did not make, and says which label it needs', async () => {
+  test('leaves namespaces alone that Helm did not make, and says which label the operator’s own needs', async () => {
     await expectWell(svc(['uninstall'], env()));
-    await kubectl('create', 'namespace', 'svc-system');
+    for (const name of ['svc-system', 'theirs']) await kubectl('create', 'namespace', name);
+    await kubectl('label', 'namespace', 'theirs', 'team=a');
     const labels = (): Promise<string> =>
-      kubectl('get', 'namespace', 'svc-system', '-o', 'jsonpath={.metadata.labels}');
+      kubectl('get', 'namespaces', 'svc-system', 'theirs', '-o', 'jsonpath={.items[*].metadata.labels}');
     const before = await labels();
     const { stdout } = await runWell(helm, ['install', ...release, ...inside], env());
     expect(stdout).toContain('kubectl label namespace svc-system pod-security.kubernetes.io/enforce=privileged');
+    await runWell(helm, ['upgrade', ...release, ...inside, '--reuse-values', ...minterIn('theirs')], env());
+    expect(await kubectl('-n', 'theirs', 'get', 'md', '-o', 'name')).toContain('minterdeployment.svc.dev/minter');
     expect(await labels()).toBe(before);
     await runWell(helm, ['uninstall', 'svc-operator', ...inside, '--wait'], env());
     expect(await labels()).toBe(before);
-  }, 120_000);
+  }, 180_000);
 });

@@ -210,15 +210,18 @@ const helpers = `{{- /* The image of operator, agents and query server: by diges
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether this release manages the namespace: yes if it did not exist, or if another way of installing this operator
-made it, which \`--take-ownership\` then takes over. */}}
-{{- define "svc-operator.ownsNamespace" -}}
-{{- $found := lookup "v1" "Namespace" "" .Values.namespace.name -}}
-{{- if not .Values.namespace.create -}}
+{{- /* Whether the release manages a namespace that it may create: yes if it did not exist, or if another way of installing
+this operator made it, which \`--take-ownership\` then takes over. Takes \`release\`, \`name\` and \`create\`. */}}
+{{- define "svc-operator.owns" -}}
+{{- $found := lookup "v1" "Namespace" "" .name -}}
+{{- if not .create -}}
 {{- else if not $found -}}true
-{{- else if eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) .Release.Name -}}true
+{{- else if eq (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) .release -}}true
 {{- else if eq (dig "metadata" "labels" "app.kubernetes.io/name" "" $found) "svc-operator" -}}true
 {{- end -}}
+{{- end -}}
+{{- define "svc-operator.ownsNamespace" -}}
+{{- include "svc-operator.owns" (dict "release" .Release.Name "name" .Values.namespace.name "create" .Values.namespace.create) -}}
 {{- end -}}
 `;
 
@@ -276,7 +279,8 @@ const minterTemplate = `${header}{{- with .Values.vcsMinter }}
 {{- if and (lookup "v1" "Namespace" "" "kube-system") (not ($.Capabilities.APIVersions.Has "svc.dev/v1alpha1/MinterDeployment")) }}
 {{- fail "the cluster does not have the kind MinterDeployment yet, and one release cannot bring a kind and an object of it: install with vcsMinter.enabled=false first, then run helm upgrade with vcsMinter.enabled=true" }}
 {{- end }}
-{{- if and .createNamespace (ne .namespace $.Values.namespace.name) }}
+{{- $owned := include "svc-operator.owns" (dict "release" $.Release.Name "name" .namespace "create" .createNamespace) }}
+{{- if and $owned (ne .namespace $.Values.namespace.name) }}
 apiVersion: v1
 kind: Namespace
 metadata:

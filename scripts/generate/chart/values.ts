@@ -188,7 +188,7 @@ export const chartValues: readonly ChartValue[] = [
     path: 'vcsMinter.createNamespace',
     default: true,
     schema: flag,
-    help: 'Make that namespace, unless it is the operator’s own.',
+    help: 'Make that namespace, unless it exists or is the operator’s own.',
   },
   { path: 'vcsMinter.image', default: `svc-minter:${tag}`, schema: text(), help: 'Image of the minter.' },
   { path: 'vcsMinter.replicas', default: 2, schema: count(1, 5), help: 'Its replicas.' },
