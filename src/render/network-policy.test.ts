@@ -71,6 +71,8 @@ test.each<[string, Connection]>([
   ['the operator reads the health of the minter', to(controller, minter, 9090)],
   ['an allowed scraper reads the metrics of the minter', to(pod('platform-agent', 'prometheus'), minter, 9090)],
   ['the minter resolves names', to(minter, address('10.0.0.10'), 53, 'UDP')],
+  ['the minter resolves names at DNS pods of OpenShift', to(minter, pod('openshift-dns', 'dns-default'), 5353, 'UDP')],
+  ['the minter gets long answers from them', to(minter, pod('openshift-dns', 'dns-default'), 5353)],
   ['the minter reaches the key service', to(minter, address('142.250.1.1'), 443)],
   ['the minter reaches the platform on its own port', to(minter, address('203.0.113.9'), 8443)],
   ['the minter asks the metadata server', to(minter, address('169.254.169.254'), 80)],

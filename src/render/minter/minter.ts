@@ -62,6 +62,15 @@ const metadataServers: NetworkPeer[] = [
   { ipBlock: { cidr: '169.254.169.254/32' } },
 ];
 
+/**
+ * The ports of DNS. Networks judge a connection to a Service by the port of the pod that it leads to, and behind the 53
+ * of OpenShift's DNS Service that is 5353.
+ */
+const dnsPorts = [53, 5353].flatMap((port) => [
+  { port, protocol: 'UDP' },
+  { port, protocol: 'TCP' },
+]);
+
 /** Which pods may request tokens from a minter, and which servers it may connect to. */
 function renderMinterNetworkPolicy(input: MinterInput): KubeObject {
   const { spec } = input.minter;
@@ -79,16 +88,7 @@ function renderMinterNetworkPolicy(input: MinterInput): KubeObject {
         { from: [spec.allowedCallers], ports: tcp(ports.minter) },
         { from: [operator, ...(scrapers ? [scrapers] : [])], ports: tcp(ports.minterAdmin) },
       ],
-      egress: [
-        {
-          ports: [
-            { port: 53, protocol: 'UDP' },
-            { port: 53, protocol: 'TCP' },
-          ],
-        },
-        { ports: tcp(...httpsPorts(input)) },
-        { to: metadataServers, ports: tcp(80, 988) },
-      ],
+      egress: [{ ports: dnsPorts }, { ports: tcp(...httpsPorts(input)) }, { to: metadataServers, ports: tcp(80, 988) }],
     },
   });
 }
