@@ -5,7 +5,7 @@ import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.
 import { needsRecreation } from './heal.ts';
 import { ApplySet, type ApplyOutcome, type Informer } from '../index.ts';
 
-const { deployments, services } = coreResources;
+const { clusterRoleBindings, deployments, services } = coreResources;
 const claims = resourceRef({
   group: '',
   version: 'v1',
@@ -70,6 +70,35 @@ test('nothing is deleted when the new object would be refused too', async () => 
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('field is immutable') });
   server.script({ verb: 'create' }, { do: 'fail', error: refused('no such image') });
   await expect(apply(deployments, deployment('new'))).rejects.toThrow('no such image');
+  expect(server.seen({ verb: 'delete' })).toEqual([]);
+});
+
+const binding = (role: string): KubeObject => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRoleBinding',
+  metadata: { name: 'web' },
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+});
+const plural = 'clusterrolebindings.rbac.authorization.k8s.io';
+
+test('a child is recreated where the right to create is restricted to its name, which a create does not show', async () => {
+  await apply(clusterRoleBindings, binding('old'));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  const message = `${plural} is forbidden: User "us" cannot create resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`;
+  server.script({ verb: 'create' }, { do: 'fail', error: new StatusError(403, 'Forbidden', message) });
+  const outcome = await apply(clusterRoleBindings, binding('new'));
+  expect(outcome.recreated).toEqual(['ClusterRoleBinding web']);
+  expect(server.storage.get(clusterRoleBindings, undefined, 'web')['roleRef']).toMatchObject({ name: 'new' });
+});
+
+test.each([
+  `${plural} "web" is forbidden: user "us" (groups=["a"]) is attempting to grant RBAC permissions not currently held`,
+  `admission webhook "a.example" denied the request: User "us" cannot create resource "web"`,
+])('nothing is deleted when admission forbids the new object: %s', async (message) => {
+  await apply(clusterRoleBindings, binding('old'));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  server.script({ verb: 'create' }, { do: 'fail', error: new StatusError(403, 'Forbidden', message) });
+  await expect(apply(clusterRoleBindings, binding('new'))).rejects.toThrow(message);
   expect(server.seen({ verb: 'delete' })).toEqual([]);
 });
 

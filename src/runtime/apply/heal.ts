@@ -6,6 +6,7 @@ import {
   describe,
   getIfExists,
   isAlreadyExists,
+  lacksRight,
   type JsonPatchOperation,
   type KubeClient,
 } from '../../kube/index.ts';
@@ -56,8 +57,8 @@ export async function heal(
  * Deletes an object whose immutable fields differ and recreates it.
  *
  * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
- * Guarantees: nothing is deleted unless the server accepts the new object; an object that has taken the name in the
- * meantime is never deleted.
+ * Guarantees: nothing is deleted unless the server accepts the new object or may not be asked; an object that has taken
+ * the name in the meantime is never deleted.
  * Caveats: dependents of the old object (pods of a Deployment) are deleted with it.
  * Errors: `refusal` when the object must not be deleted; those of the requests; ERR_API_CONFLICT while the old object
  * is still being deleted.
@@ -74,7 +75,8 @@ async function recreate(
     await client.create(resource, object, { fieldManager, dryRun: true, signal });
   } catch (error) {
     // The server validates an object before it stores it, so the only fault is that the old object has the name.
-    if (!isAlreadyExists(error)) throw error;
+    // A right to create that is restricted to names covers an apply, but not a create, which has no name in its path.
+    if (!isAlreadyExists(error) && !lacksRight(error)) throw error;
   }
   await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });
   const rest = await getIfExists(client, resource, keyOf(live), { signal, metadataOnly: true });
