@@ -9,12 +9,24 @@ describe('the cost of a regular expression', () => {
     ['alternatives of literals cost nothing', 'abc|def', 0],
     ['in any other pattern a character costs one', 'abc.', 4],
     ['a Unicode class costs more', '\\pL', 81],
-    ['a Unicode class within brackets costs even more', '[\\pL]', 306],
+    ['a Unicode class within brackets costs even more', '[\\pL]', 305],
+    ['a class of Perl costs more', '\\d.', 7],
+    ['a class of Perl is read once, however often it is repeated', '\\d{10}', 215],
+    ['the digits of a character in hexadecimal are no count', '.\\x{2014}', 2],
     ['a repetition costs more', 'a+', 21],
     ['a counted repetition multiplies', 'a{10}', 210],
     ['a nested counted repetition multiplies again', '(?:a{10}){10}', 2320],
     ['a brace that begins no count is a character', 'a{x}', 4],
-    ['a closing bracket that comes first in a class is a member of it', '[]a]', 6],
+    ['a closing bracket that comes first in a class is a member of it', '[]a]', 7],
+    ['a range costs as much as its characters', '[a-z]', 8],
+    ['a hyphen that comes last is a member', '[a-]', 7],
+    ['a bracket that ends a range begins no name', '[A-[:]:]]', 12],
+    ['a range that is read to ignore case costs more', '(?i)[a-z]', 14],
+    ['a range of characters beyond those with a case does not', '(?i)[ -/\u{1E944}-\u{10FFFF}]', 15],
+    ['a range of all characters does not', '(?i)[\\x00-\\x{10FFFF}]', 12],
+    ['a range is read once, however often it is repeated', '(?i)[\u4E00-\u9FFF]{2}', 1372],
+    ['the characters of each kind of range are counted', '(?i)[^\\x41-\\x{C0}\\101-\\300\\t-\\xC0\\!-À]', 53],
+    ['a group without a flag i ignores no case', '(?-i)[\u4E00-\u9FFF]', 13],
     ['a named class costs more than a character', '[[:alpha:]x]', 11],
     ['quoted characters cost one each', '\\Q[(\\E.', 3],
     ['a repetition after a quotation applies to the last quoted character', '\\Qab\\E{10}', 211],
@@ -25,7 +37,13 @@ describe('the cost of a regular expression', () => {
 
   test('the patterns of everyday queries are far below the limit', () => {
     const pods = Array.from({ length: 500 }, (_, i) => `checkout-7f9c4d5b6-${i}\\.shop`).join('|');
-    for (const pattern of [pods, '5..|4\\d\\d', '(?i).*timeout.*', '[a-z]([-a-z0-9]{0,61}[a-z0-9])?']) {
+    for (const pattern of [
+      pods,
+      '5..|4\\d\\d',
+      '(?i).*timeout.*',
+      '[a-z]([-a-z0-9]{0,61}[a-z0-9])?',
+      '(?i)[a-zà-ÿ一-龥]{2,40}\\d+',
+    ]) {
       expect(refuseDearPattern(pattern)).toBeNull();
     }
   });
@@ -36,6 +54,15 @@ describe('the cost of a regular expression', () => {
     ['counted repetitions in a row', '(?:.?){690}'.repeat(10)],
     ['counted repetitions after a quoted bracket', `\\Q[\\E${'(?:.?){690}'.repeat(10)}`],
     ['three megabytes of anything', `.*${'a'.repeat(3_000_000)}`],
+    ['wide ranges whose case is ignored', `(?i)[${'B-\u{1E942}'.repeat(80)}]`],
+    ['wide ranges whose case is ignored within a group', `(?ms-U:a)(?si-m:${'[^!-\u{1E942}]'.repeat(3)})`],
+    ['wide ranges in hexadecimal', `(?i)[${'\\x42-\\x{1e942}'.repeat(3)}]`],
+    ['wide ranges from an octal number', `(?i)[${'\\102-\u{1E942}'.repeat(3)}]`],
+    ['wide ranges from a closing bracket that comes first', `(?i)${'[]-\u{1E942}]'.repeat(3)}`],
+    ['wide ranges after Unicode classes', `(?i)[${'\\p{L}--\u{1E942}'.repeat(3)}]`],
+    ['ranges whose ends cannot be read', `(?i)[${'\\y-z'.repeat(3)}]`],
+    ['repetitions behind a bracket that ends a range', `[A-[:]${'(?:.?){690}'.repeat(10)}:]]`],
+    ['repetitions of what is before flags', `(?:${'.'.repeat(4000)})(?s){300}`],
     ['classes whose names have no end', '[[:a]'.repeat(400_000)],
     ['a class of names without an end', `[${'[:'.repeat(1_000_000)}`],
   ])('%s are refused, and the refusal names cost and limit', (_, pattern) => {
@@ -45,6 +72,7 @@ describe('the cost of a regular expression', () => {
   test('no pattern compiles to a larger program than its cost says', () => {
     const piece = fc.constantFrom(
       ...['(', '(?:', '(?i)', ')', '[', '[^', ']', '[:alpha:]', '\\Q', '\\E', '\\pL', '\\d', '\\x{41}', '\\]', '\\['],
+      ...['\\x{1e942}', '\\101', '\u{1E942}', 'A-', 'A-[', '(?-s)', `(?:${'.'.repeat(30)})`, '\\p{Lu}', '\\W'],
       ...['{9}', '{2,}', '{0,30}', '?', '*', '+', '|', '.', '^', '$', 'a', 'b', ':', '-', '{', '}', ','],
     );
     fc.assert(

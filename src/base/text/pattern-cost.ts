@@ -21,14 +21,31 @@ const unicodeClassCost = 80;
 const unicodeMemberCost = 300;
 const repeatCost = 20;
 const alternativeCost = 5;
+/** The first and the last code point that has a case. RE2 reads a range between them one by one to ignore case. */
+const firstCased = 0x41;
+const lastCased = 0x1e943;
+const foldedPerCost = 16;
+
+/** Flags with `i`, or text that only looks like them: then the cost is too high. */
+const ignoresCase = /\(\?[msU]*i/;
+/** Flags for the rest of a group. They are no atom: in `a(?i)*`, the repetition is that of `a`. */
+const groupFlags = /\(\?[imsU-]*\)/y;
+const count = /\{(\d{1,8})(?:,(\d{0,8}))?\}/y;
+const unicodeClass = /\\[pP](?:\{[^}]*\}?|.)?/suy;
+const perlClass = /\\[dDsSwW]/y;
+/** An escaped character: hexadecimal, octal, for itself or one of the first 32. */
+const escapedChar = /\\(?:x\{([\da-f]+)\}|x([\da-f]{2})|([1-7][0-7]{1,2}|0[0-7]{0,2})|([^\da-z])|[afnrtv])/iy;
 
 /** The cost of a pattern; counted repetitions multiply. Any text has a cost, even an invalid pattern. */
 export function patternCost(pattern: string): number {
   // Literals, alternatives of literals and prefixes never reach the regex engine.
   if (regexShape(pattern).kind !== 'other') return 0;
+  const folds = ignoresCase.test(pattern);
   /** Costs of the groups around the current position; the innermost last. */
   const groups = [0];
   let atom = 0;
+  /** The cost of reading classes: a repetition does not read them again. */
+  let reading = 0;
   const lastNameEnd = pattern.lastIndexOf(':]');
   const add = (cost: number): void => {
     groups[groups.length - 1]! += atom;
@@ -45,16 +62,24 @@ export function patternCost(pattern: string): number {
     } else if (c === '\\') {
       const isUnicode = pattern[i + 1] === 'p' || pattern[i + 1] === 'P';
       add(isUnicode ? unicodeClassCost : 1);
-      i++;
+      if (matchAt(perlClass, pattern, i)) reading += classCost;
+      i += (matchAt(escapedChar, pattern, i)?.[0].length ?? 2) - 1;
     } else if (c === '[') {
-      const { end, cost } = classAt(pattern, i, lastNameEnd);
+      const { end, cost, width } = classAt(pattern, i, lastNameEnd);
       add(cost);
+      if (folds) reading += Math.ceil(width / foldedPerCost);
       i = end;
     } else if (c === '(') {
-      add(0);
-      groups.push(1);
-      // The `?` begins flags, names and the like: it is not a repetition.
-      if (pattern[i + 1] === '?') i++;
+      const flags = matchAt(groupFlags, pattern, i);
+      if (flags) {
+        groups[groups.length - 1]! += flags[0].length;
+        i += flags[0].length - 1;
+      } else {
+        add(0);
+        groups.push(1);
+        // The `?` begins flags, names and the like: it is not a repetition.
+        if (pattern[i + 1] === '?') i++;
+      }
     } else if (c === ')' && groups.length > 1) {
       add(0);
       atom = groups.pop()!;
@@ -63,8 +88,8 @@ export function patternCost(pattern: string): number {
     } else if (c === '*' || c === '+' || c === '?') {
       atom += repeatCost;
     } else if (c === '{') {
-      const counted = /^\{(\d+)(?:,(\d*))?\}/.exec(pattern.slice(i, i + 24));
-      if (counted === null) add(1);
+      const counted = matchAt(count, pattern, i);
+      if (!counted) add(1);
       else {
         atom = (atom + repeatCost) * Math.max(1, Number(counted[1]), Number(counted[2] ?? 0));
         i += counted[0].length - 1;
@@ -72,28 +97,78 @@ export function patternCost(pattern: string): number {
     } else add(1);
   }
   add(0);
-  return groups.reduce((sum, cost) => sum + cost, 0);
+  return groups.reduce((sum, cost) => sum + cost, reading);
+}
+
+interface ClassText {
+  /** Where its last bracket is. */
+  readonly end: number;
+  readonly cost: number;
+  /** How many code points of its ranges RE2 reads one by one to ignore case. */
+  readonly width: number;
 }
 
 /**
- * A class in brackets: its end and its cost. Beyond `lastNameEnd` no end of a name such as `[:alpha:]` is looked for:
- * each look would read the rest of the pattern.
+ * A class in brackets. Beyond `lastNameEnd` no end of a name such as `[:alpha:]` is looked for: each look would read the
+ * rest of the pattern.
  */
-function classAt(pattern: string, start: number, lastNameEnd: number): { end: number; cost: number } {
+function classAt(pattern: string, start: number, lastNameEnd: number): ClassText {
   let cost = classCost;
-  let i = start + 1;
-  if (pattern[i] === '^') i++;
-  if (pattern[i] === ']') i++;
-  for (; i < pattern.length && pattern[i] !== ']'; i++) {
-    if (pattern[i] === '\\') {
-      i++;
-      cost += pattern[i] === 'p' || pattern[i] === 'P' ? unicodeMemberCost : 1;
-    } else if (pattern[i] === '[' && pattern[i + 1] === ':') {
-      if (i + 2 <= lastNameEnd) i = pattern.indexOf(':]', i + 2) + 1;
+  let width = 0;
+  const first = pattern[start + 1] === '^' ? start + 2 : start + 1;
+  let i = first;
+  // A closing bracket that comes first is a member.
+  while (i < pattern.length && (pattern[i] !== ']' || i === first)) {
+    const escape = pattern[i] === '\\';
+    const unicode = escape && matchAt(unicodeClass, pattern, i);
+    if (unicode) {
+      cost += unicodeMemberCost;
+      i += unicode[0].length;
+    } else if (escape && matchAt(perlClass, pattern, i)) {
       cost += classCost;
-    } else cost++;
+      i += 2;
+    } else if (pattern[i] === '[' && pattern[i + 1] === ':' && i + 2 <= lastNameEnd) {
+      cost += classCost;
+      i = pattern.indexOf(':]', i + 2) + 2;
+    } else {
+      const low = memberAt(pattern, i);
+      cost++;
+      i = low.next;
+      if (pattern[i] !== '-' || pattern[i + 1] === ']') continue;
+      const high = memberAt(pattern, i + 1);
+      cost += 2;
+      width += foldedWidth(low.code, high.code);
+      i = high.next;
+    }
   }
-  return { end: i, cost };
+  return { end: i, cost, width };
+}
+
+/** One character of a class: its code point, NaN where it cannot be read, and where the next one begins. */
+function memberAt(pattern: string, i: number): { code: number; next: number } {
+  if (pattern[i] !== '\\') {
+    const code = pattern.codePointAt(i) ?? NaN;
+    return { code, next: i + (code > 0xffff ? 2 : 1) };
+  }
+  const escaped = matchAt(escapedChar, pattern, i);
+  if (!escaped) return { code: NaN, next: i + 2 };
+  const [all, long, short, octal, itself = '\0'] = escaped;
+  const hex = long ?? short;
+  const code = hex ? parseInt(hex, 16) : octal ? parseInt(octal, 8) : itself.charCodeAt(0);
+  return { code, next: i + all.length };
+}
+
+/** How many code points of a range RE2 reads one by one to ignore case. A range of all that have a case is read whole. */
+function foldedWidth(low: number, high: number): number {
+  if (Number.isNaN(low + high)) return lastCased - firstCased;
+  if (low <= firstCased && high >= lastCased) return 0;
+  return Math.max(0, Math.min(high, lastCased) - Math.max(low, firstCased) + 1);
+}
+
+/** What a sticky expression finds at a position. */
+function matchAt(expression: RegExp, text: string, i: number): RegExpExecArray | null {
+  expression.lastIndex = i;
+  return expression.exec(text);
 }
 
 /** Why a pattern costs too much; null when it does not. */
