@@ -251,6 +251,36 @@ describe('the validators', () => {
     const other = monitor({ ...unknown, priority: 3 });
     expect(judge(ask(other, monitor(unknown)), signal)).toEqual({ allowed: true, warnings: [message] });
   });
+
+  describe('a stored metric with a fault excuses no other one:', () => {
+    const judge = monitorValidator();
+    const [rps, load] = [
+      { name: 'rps', expr: 'sum(x)', resource: 'deployments' },
+      { name: 'load', expr: 'sum(', resource: 'pods' },
+    ];
+    const metrics = (...declared: object[]) => monitor({ selector: {}, autoscaling: { metrics: declared } });
+    const fault = (start: string) => expect.stringContaining(`spec.autoscaling metric ${start}: `) as string;
+
+    test.each<[string, object[], string]>([
+      ['its expression that breaks is refused', [{ ...rps, expr: 'sum(' }, load], 'rps: expr'],
+      ['its kind that becomes wrong is refused', [rps, { ...load, resource: 'nodes' }], 'load: resource'],
+      ['a further metric of its kind is refused', [rps, load, { ...rps, name: 'more' }], 'more: resource'],
+      ['a further metric with its expression is refused', [rps, load, { ...load, name: 'more' }], 'more: expr'],
+      ['a metric that takes its name is refused for its own fault', [{ ...rps, name: 'load' }], 'load: resource'],
+    ])('%s', (_what, declared, start) => {
+      expect(judge(ask(metrics(...declared), metrics(rps, load)), signal)).toEqual({
+        allowed: false,
+        message: expect.stringMatching(new RegExp(`^spec\\.autoscaling metric ${start}: (?!.*; spec)`)) as string,
+      });
+    });
+
+    test('both of its faults are warned of while they stay', () => {
+      const both = { ...load, resource: 'deployments' };
+      const verdict = judge(ask(metrics(both, { ...rps, resource: 'pods' }), metrics(both)), signal);
+      expect(verdict).toEqual({ allowed: true, warnings: [fault('load: resource')] });
+      expect(verdict).toEqual({ allowed: true, warnings: [fault('load: expr')] });
+    });
+  });
 });
 
 describe('the webhooks of the operator', () => {

@@ -56,8 +56,8 @@ const refused = ({ field, reason }: SchemaFault): AdmissionVerdict => ({
 
 /**
  * Checks of a TrafficMonitor that CEL cannot express: text that is unsafe in the instrument's globs, values that must
- * be parsed, metrics for autoscalers that cannot be offered or cost too much (an unchanged old one is only a warning). A
- * change that does not touch the spec always passes, so that deletions go through.
+ * be parsed, metrics for autoscalers that cannot be offered or cost too much (a fault that the metric of this name has
+ * already is only a warning). A change that does not touch the spec always passes, so that deletions go through.
  */
 export function monitorValidator(): Validator {
   return (request) => {
@@ -70,7 +70,9 @@ export function monitorValidator(): Validator {
     const faults = faultyMetrics(spec);
     const before = readMonitorSpec(request.oldObject?.['spec']);
     const stored = 'spec' in before ? (before.spec.autoscaling?.metrics ?? []) : [];
-    const written = faults.filter(({ field, value }) => !stored.some((old) => old[field] === value));
+    const written = faults.filter(
+      ({ name, field, value }) => !stored.some((old) => old.name === name && old[field] === value),
+    );
     if (written.length > 0) return { allowed: false, message: faultText(written) };
     return faults.length > 0 ? { allowed: true, warnings: [faultText(faults)] } : allowed;
   };

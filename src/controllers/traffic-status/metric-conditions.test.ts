@@ -28,7 +28,7 @@ test.each([
   [
     'a kind without namespace, and a broken expression',
     declaring({ name: 'm0', expr: 'sum(', resource: 'nodes' }, ...spec('sum(x)', 'sum(').autoscaling!.metrics!),
-    'False ResourceUnknown spec.autoscaling metric m0: resource: a monitor covers one namespace, and nodes are in none; spec.autoscaling metric m1: expr: ',
+    'False ResourceUnknown spec.autoscaling metric m0: resource: a monitor covers one namespace, and nodes are in none; spec.autoscaling metric m0: expr: 1:5: parse error: unclosed left parenthesis; spec.autoscaling metric m1: expr: ',
   ],
 ])('metricsOffered judges a monitor with %s', (_, own, expected) => {
   const [condition] = metricsOffered(own);

@@ -3,7 +3,7 @@ import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { judgeMetric, type MetricFault } from '../../promql/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
-/** A metric of a monitor that autoscalers are not offered, and why. */
+/** A fault for which autoscalers are not offered a monitor's metric. */
 export interface FaultyMetric {
   readonly name: string;
   readonly reason: MetricFault['reason'] | 'resource';
@@ -13,19 +13,24 @@ export interface FaultyMetric {
   readonly value: string;
 }
 
-/** A monitor's metrics of kinds that it cannot describe, or whose expressions cannot be evaluated or cost too much. Pure. */
+/**
+ * The faults of a monitor's metrics: kinds that it cannot describe, and expressions that cannot be evaluated or cost too
+ * much. A metric may have both. Pure.
+ */
 export function faultyMetrics(spec: TrafficMonitorSpec): FaultyMetric[] {
-  return (spec.autoscaling?.metrics ?? []).flatMap(({ name, expr, resource }): FaultyMetric[] => {
+  return (spec.autoscaling?.metrics ?? []).flatMap(({ name, expr, resource }) => {
+    const faults: FaultyMetric[] = [];
     const unoffered = unofferedKind(resource);
     if (unoffered !== undefined) {
-      return [{ name, reason: 'resource', message: unoffered, field: 'resource', value: resource }];
+      faults.push({ name, reason: 'resource', message: unoffered, field: 'resource', value: resource });
     }
     const fault = expr === undefined ? undefined : judgeMetric(expr);
-    return expr === undefined || fault === undefined ? [] : [{ name, ...fault, field: 'expr', value: expr }];
+    if (expr !== undefined && fault !== undefined) faults.push({ name, ...fault, field: 'expr', value: expr });
+    return faults;
   });
 }
 
-/** One sentence for each faulty metric. */
+/** One sentence for each fault. */
 export function faultText(faults: readonly FaultyMetric[]): string {
   return faults.map(({ name, field, message }) => `spec.autoscaling metric ${name}: ${field}: ${message}`).join('; ');
 }
