@@ -10,6 +10,7 @@ import {
   renderPlatform,
   type RenderedKind,
 } from '../../render/index.ts';
+import { StatusError, type RequestMatch } from '../../testing/fake-api-server/index.ts';
 import { policyObject, startPlatform, type PlatformHarness } from '../../testing/operator/platform-world.ts';
 import { fromPolicies } from './reconciler.ts';
 
@@ -329,4 +330,36 @@ test('while the installation is being removed, nothing outside the namespace is 
   await harness.idle();
   expect(storage.find(clusterRoles, undefined, names.agent)).toBeUndefined();
   expect(storage.find(clusterRoles, undefined, names.query)).toBeDefined();
+});
+
+test('while the installation cannot be read, nothing outside the namespace changes, and what is inside is kept up', async () => {
+  const role: KubeObject = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name: names.controller },
+  };
+  await using harness = await startPlatform([role]);
+  const { clusterRoles, services } = coreResources;
+  const { storage } = harness.server;
+  const owned = () => storage.get(clusterRoles, undefined, names.query).metadata;
+  const before = owned();
+  expect(before.ownerReferences).toHaveLength(1);
+  let readable = false;
+  const error = new StatusError(500, 'InternalError', 'etcdserver: request timed out');
+  const reads: RequestMatch = ({ verb, plural, name }) =>
+    !readable && verb === 'get' && plural === 'clusterroles' && name === names.controller;
+  harness.server.script(reads, { do: 'fail', error }, Infinity);
+  harness.server.put(clusterRoles, { ...role, metadata: { name: 'svc-old', labels: objectLabels('agent') } });
+  storage.remove(clusterRoles, undefined, names.agent);
+  storage.remove(services, namespace, names.agent);
+  const failed = () => harness.lines.some((line) => /reconcile failed.*etcdserver/.test(JSON.stringify(line)));
+  await harness.passUntil(failed, 'the error');
+  expect(storage.find(services, namespace, names.agent)).toBeDefined();
+  expect(storage.find(clusterRoles, undefined, names.agent)).toBeUndefined();
+  expect(storage.find(clusterRoles, undefined, 'svc-old')).toBeDefined();
+  expect(owned()).toEqual(before);
+  readable = true;
+  await harness.passUntil(() => storage.find(clusterRoles, undefined, names.agent), 'what is outside');
+  expect(storage.get(clusterRoles, undefined, names.agent).metadata.ownerReferences).toEqual(before.ownerReferences);
+  await harness.passUntil(() => !storage.find(clusterRoles, undefined, 'svc-old'), 'the end of what is left over');
 });

@@ -112,7 +112,8 @@ export interface PlatformOptions {
  * Guarantees: an existing CA is never replaced by accident (authority.ts). A failure of one step does not stop the
  * others, and the conditions are written in any case. Drift is repaired on the event that shows it. Certificates are
  * renewed at two thirds of their life; nothing restarts for that, because the pods reload their files. Objects outside
- * our namespace are owned by the operator's own ClusterRole, so that removing the installation removes them.
+ * our namespace are owned by the operator's own ClusterRole, so that removing the installation removes them; while that
+ * one is being deleted or cannot be read, they stay as they are.
  */
 export function setupPlatform(
   env: ControllerEnvironment,
@@ -181,10 +182,10 @@ export function setupPlatform(
       ...(external.serve ? { externalMetrics: { register: external.register } } : {}),
       ...(monitors ? { monitors } : {}),
     });
-    const installation = await tried(() => installationOwner(context));
-    const going = installation === 'going';
-    const owner = going ? undefined : installation;
-    // What the installation owns goes with it, and is not made again.
+    const installation = await tried(async () => ({ owner: await installationOwner(context) }));
+    // What the installation owns goes with it, and is not made again. One that cannot be read may be going.
+    const going = !installation || installation.owner === 'going';
+    const owner = installation?.owner === 'going' ? undefined : installation?.owner;
     const isKept = ({ metadata }: KubeObject): boolean => !going || metadata.namespace === namespace;
     const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject => {
       // Another server's registration lacks our labels, so that the children's cache does not show it.
