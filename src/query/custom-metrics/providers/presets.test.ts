@@ -89,3 +89,21 @@ test.each<[string, Preset]>([
     ['web', 120_000],
   ]);
 });
+
+test.each(['receive', 'transmit'])(
+  'network_%s_bytes_per_second of a node has the time of its newest samples, though both captures name both nodes',
+  async (direction) => {
+    // A policy keeps `k8s.src.*` and `k8s.dst.*`: the two series of a flow differ only in who captured it.
+    const both = ['node-1', 'node-2'].map((seenOn) =>
+      bytes({ k8s_node_name: seenOn, k8s_src_node_name: 'node-1', k8s_dst_node_name: 'node-2' }, 300),
+    );
+    const preset = builtInPresets[`network_${direction}_bytes_per_second`]!;
+    const resource = describedResource('nodes');
+    const query = presetQuery(preset, { resource, namespace: undefined, matchers: [], names: undefined }, 60_000);
+    const answer = await new Engine().instant(combinedQuery(query), 150_000, { source: grown(both) });
+    const node = direction === 'transmit' ? 'node-1' : 'node-2';
+    expect(readRows(answer, query.label, 150_000)).toEqual([
+      { labels: { k8s_node_name: node }, value: expect.any(Number), timeMs: 120_000 },
+    ]);
+  },
+);

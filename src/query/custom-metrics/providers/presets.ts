@@ -106,15 +106,16 @@ function flowRate(end: 'src' | 'dst'): Preset {
       `rate(${selectorText(flows, [...matchers, ...more])}[${scope.window}])`;
     const pairs = `label_replace(count by (k8s_node_name) (${selectorText(flows, matchers)}), "${node}", "$1", "k8s_node_name", "(.*)")`;
     const kept = `(${rate({ type: '!=', name: node, value: '' })} and on (k8s_node_name, ${node}) ${pairs})`;
-    const keep = scope.by.map((label) => moved[label] ?? label);
+    const keep = `by (${scope.by.map((label) => moved[label] ?? label).join(', ')})`;
+    // Takes only what is aggregated by `keep`: other series may be equal once renamed, which is an error.
     const renamed = (vector: string): string =>
       scope.by.reduce(
         (text, label) => (moved[label] ? `label_replace(${text}, "${label}", "$1", "${moved[label]}", "(.*)")` : text),
         vector,
       );
     return {
-      value: `sum by (${scope.by.join(', ')}) (${renamed(`sum by (${keep.join(', ')}) (${kept})`)})`,
-      times: [renamed(timeOf(selectorText(flows, matchers)))],
+      value: `sum by (${scope.by.join(', ')}) (${renamed(`sum ${keep} (${kept})`)})`,
+      times: [renamed(`max ${keep} (${timeOf(selectorText(flows, matchers))})`)],
     };
   };
 }
