@@ -51,3 +51,28 @@ test('a change that the user is told about is heard of once', () => {
   learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
   expect(heard).toHaveBeenCalledTimes(1);
 });
+
+test.each([
+  ['between two told values', -34_700, -35_300, 30_000],
+  ['where it begins to be told', -29_700, -30_300, 30_000],
+])('a difference that scatters around a border, %s, is heard of once', (_, one, other, told) => {
+  const second = 'Sun, 22 Nov 2026 09:00:00 GMT';
+  learnClock(answer(second));
+  const heard = jest.fn();
+  const end = onClock(heard);
+  for (const ahead of [one, other, one, other, one]) {
+    const own = now - ahead;
+    jest.spyOn(Date, 'now').mockReturnValue(own);
+    learn(answer(second), own);
+  }
+  expect([browserAhead(), heard.mock.calls.length]).toEqual([told, 1]);
+  end();
+});
+
+test('a difference that has really changed is told anew, and so is its end', () => {
+  const told = ['00', '29', '31', '29', '28', '27', '29', '36', '37', '44', '47', '34', '33', '27'].map((second) => {
+    learnClock(answer(`Sun, 22 Nov 2026 09:00:${second} GMT`));
+    return Math.abs(browserAhead()) / 1_000;
+  });
+  expect(told).toEqual([0, 0, 30, 30, 30, 0, 0, 40, 40, 40, 50, 30, 30, 0]);
+});

@@ -7,13 +7,18 @@
 const unseenMs = 2_000;
 /** An answer that took longer may have been read late, as after the laptop slept: its time has passed. Unit: ms. */
 const freshMs = 5_000;
-/** From here on the user is told about the difference, which is rounded so that it stays the same. Units: ms. */
+/** The user is told about a difference from the first of these on, and until it is less than the second. Units: ms. */
 const toldMs = 30_000;
+const untoldMs = 28_000;
+/** What is told is rounded. It stays until the difference is further off than rounding and scatter. Units: ms. */
 const roundedToMs = 10_000;
+const scatterMs = 1_000;
 
 const listeners = new Set<() => void>();
 /** How far the server is ahead of the browser; undefined before the first answer. Unit: ms. */
 let aheadMs: number | undefined;
+/** The difference that the user is told about, as `browserAhead` returns it. Unit: ms. */
+let told = 0;
 
 /**
  * Learns from an answer that has just arrived; a slow one is better than none, but changes nothing later. Nor does one
@@ -21,11 +26,12 @@ let aheadMs: number | undefined;
  */
 export function learnClock({ headers }: Response, sentAtMs: number): void {
   if (knowsClock() && Date.now() - sentAtMs > freshMs) return;
-  const before = browserAhead();
+  const before = told;
   // Its seconds are cut off: on average half of one has passed since.
   const seen = Date.parse(headers.get('date') ?? '') + 500 - Date.now();
   aheadMs = Number.isNaN(seen) ? (aheadMs ?? 0) : Math.abs(seen) < unseenMs ? 0 : seen;
-  if (browserAhead() !== before) for (const listener of listeners) listener();
+  told = toldAfter(before, -aheadMs);
+  if (told !== before) for (const listener of listeners) listener();
 }
 
 /** Whether an answer has arrived. */
@@ -34,10 +40,17 @@ export const knowsClock = (): boolean => aheadMs !== undefined;
 /** Now by the server's clock as far as it is known. Unit: ms since the epoch. */
 export const serverNow = (): number => Date.now() + (aheadMs ?? 0);
 
-/** How far the browser's clock is ahead of the server's, to 10 s; 0 below 30 s, negative if it is behind. Unit: ms. */
-export function browserAhead(): number {
-  const ahead = -(aheadMs ?? 0);
-  return Math.abs(ahead) < toldMs ? 0 : Math.round(ahead / roundedToMs) * roundedToMs;
+/**
+ * How far the browser's clock is ahead of the server's, to about 10 s; negative if it is behind, 0 if that is too
+ * little to tell. Unit: ms.
+ */
+export const browserAhead = (): number => told;
+
+/** What is told of a difference after `before` was told of an earlier one. Units: ms. */
+function toldAfter(before: number, ahead: number): number {
+  if (Math.abs(ahead) < (before === 0 ? toldMs : untoldMs)) return 0;
+  if (Math.abs(ahead - before) <= roundedToMs / 2 + scatterMs) return before;
+  return Math.round(ahead / roundedToMs) * roundedToMs;
 }
 
 /** Calls `listener` when `browserAhead` changes. Returns the function that unsubscribes. */
