@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import type { Browser, Page, Route } from 'playwright-core';
+import { lostNodeWarning } from '../../src/api/page/lost-node.ts';
 import type { Objects } from '../../src/api/page/types.ts';
 import { startQueryStage } from '../../src/testing/query/query-stage.ts';
 import type { QueryStage } from '../../src/testing/query/query-stage.ts';
@@ -49,11 +50,16 @@ const emptied = (data: object): object =>
       );
 
 async function open(path: string, { size = small, state = 'whole', ...how }: Partial<Opened> = {}): Promise<void> {
+  /** No two answers wait equally long for a missing node. */
+  let waitedMs = 10_000;
   const answer = async (route: Route, data: object): Promise<void> => {
     if (state === 'loading') return;
     if (state === 'forbidden') return route.fulfill(refused);
     const missingNodes = state === 'degraded' ? ['node-3'] : [];
-    const warnings = missingNodes.map((node) => `no answer from ${node}: timeout`);
+    const warnings = missingNodes.flatMap((node) => [
+      lostNodeWarning(node, `timeout after ${waitedMs++} ms: no answer`),
+      `${node} has a clock of its own`,
+    ]);
     const shown = state === 'empty' ? emptied(data) : data;
     const json = { status: 'success', data: shown, degraded: missingNodes.length > 0, missingNodes, warnings };
     return route.fulfill({ json });
@@ -219,12 +225,16 @@ needing(browserNeed).describe('the views of the page', () => {
   });
 
   test.each(['map', 'service?ns=shop&name=gateway&kind=Deployment'])(
-    '%s shows a warning of its answers once',
+    '%s shows a warning of its answers once, and when asked why, one reason of a missing node',
     async (path) => {
       await open(path, { state: 'degraded' });
-      await page.getByText('no answer from node-3: timeout').waitFor();
+      await page.getByText('node-3 has a clock of its own').waitFor();
       if (path !== 'map') await page.getByRole('heading', { name: /^Called by/ }).waitFor();
-      expect(await page.getByText('no answer from node-3: timeout').count()).toBe(1);
+      expect(await page.getByText('node-3 has a clock of its own').count()).toBe(1);
+      expect(await page.getByText('node node-3 is missing from this answer').count()).toBe(1);
+      await page.getByText('Why there is no answer').click();
+      await page.getByText(/^node node-3 is missing from this answer: timeout after \d+ ms: no answer$/).waitFor();
+      expect([await tab.violations(), complaints]).toEqual([[], []]);
     },
   );
 

@@ -60,6 +60,7 @@ beforeAll(async () => {
 afterAll(() => stage.close());
 beforeEach(() => {
   broken = false;
+  for (const agent of stage.cluster.agents) agent.misbehave = undefined;
 });
 
 const ask = (user: string, path: string, params: ApiParams = {}): Promise<ApiAnswer> =>
@@ -162,3 +163,17 @@ test('while reviews fail, queries are unavailable', async () => {
   broken = false;
   expect(await value('late', 'sum(requests_total)')).toBe('3');
 });
+
+test.each(['/api/v1/services', '/api/v1/metadata'])(
+  '%s asks the agents more than once, and tells once why a node is missing',
+  async (path) => {
+    let asked = 0;
+    stage.cluster.agents[1]!.misbehave = (_req, res) => void res.writeHead(403).end(`refusal ${++asked}`);
+    const { json } = await ask('shop', path);
+    expect(json.missingNodes).toEqual(['node-2']);
+    expect(asked).toBeGreaterThan(1);
+    expect(json.warnings).toEqual([
+      expect.stringMatching(/^node node-2 is missing from this answer: auth .*refusal \d/),
+    ]);
+  },
+);

@@ -1,12 +1,8 @@
-/** What an answer lacks, above its numbers: the nodes missing from it by name, and its warnings. */
+/** What an answer lacks, above its numbers: the nodes missing from it by name, why, and its warnings. */
 import { createContext, type ComponentChildren, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useId, useState } from 'preact/hooks';
 import type { Answer } from '../api/client.ts';
-
-interface Lack {
-  readonly missing: readonly string[];
-  readonly warnings: readonly string[];
-}
+import { unitedLack, type Lack } from './lack.ts';
 
 /** Receives what one part of a view lacks. */
 type Tell = (part: string, lack: Lack) => void;
@@ -39,10 +35,12 @@ export function DegradedOnce({ children }: { children: ComponentChildren }): JSX
 }
 
 function Lacks({ of }: { of: readonly Lack[] }): JSX.Element {
+  const { missing, reasons, warnings } = unitedLack(of);
   return (
     <>
-      <Missing nodes={[...new Set(of.flatMap(({ missing }) => missing))]} />
-      <Warnings texts={[...new Set(of.flatMap(({ warnings }) => warnings))]} />
+      <Missing nodes={missing} />
+      <Reasons texts={reasons} />
+      <Warnings texts={warnings} />
     </>
   );
 }
@@ -53,7 +51,7 @@ const most = 8;
 function Missing({ nodes }: { nodes: readonly string[] }): JSX.Element | null {
   if (nodes.length === 0) return null;
   const rest = nodes.length > most ? ` and ${nodes.length - most} more` : '';
-  const some = nodes.toSorted().slice(0, most).join(', ') + rest;
+  const some = nodes.slice(0, most).join(', ') + rest;
   return (
     <p role="alert" class="note warn degraded">
       <span class="sign" aria-hidden="true">
@@ -66,23 +64,35 @@ function Missing({ nodes }: { nodes: readonly string[] }): JSX.Element | null {
   );
 }
 
+/** Beside the alert, not in it: the durations in the texts change with each answer, which need not be announced. */
+function Reasons({ texts }: { texts: readonly string[] }): JSX.Element | null {
+  if (texts.length === 0) return null;
+  return (
+    <details>
+      <summary>Why there is no answer</summary>
+      <List texts={texts} />
+    </details>
+  );
+}
+
 function Warnings({ texts }: { texts: readonly string[] }): JSX.Element | null {
   if (texts.length === 0) return null;
-  const list = (some: readonly string[]): JSX.Element => (
-    <ul class="warnings">
-      {some.map((text) => (
-        <li key={text}>{text}</li>
-      ))}
-    </ul>
-  );
-  if (texts.length <= most) return list(texts);
+  if (texts.length <= most) return <List texts={texts} />;
   return (
     <>
-      {list(texts.slice(0, most))}
+      <List texts={texts.slice(0, most)} />
       <details>
         <summary>{texts.length - most} more warnings</summary>
-        {list(texts.slice(most))}
+        <List texts={texts.slice(most)} />
       </details>
     </>
   );
 }
+
+const List = ({ texts }: { texts: readonly string[] }): JSX.Element => (
+  <ul class="warnings">
+    {texts.map((text) => (
+      <li key={text}>{text}</li>
+    ))}
+  </ul>
+);

@@ -1,3 +1,4 @@
+import { lostNodeWarning } from '../../api/page/lost-node.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 
 /** Why an agent that was asked did not answer. */
@@ -33,9 +34,9 @@ export interface LostNode {
 }
 
 /** The sentence about the node in the answer's `warnings`. */
-export function lostNodeWarning({ node, reason, message, elapsedMs }: LostNode): string {
+export function warningOf({ node, reason, message, elapsedMs }: LostNode): string {
   const what = reason === 'departed' ? reason : `${reason} after ${Math.round(elapsedMs)} ms`;
-  return `node ${node} is missing from this answer: ${what}: ${message}`;
+  return lostNodeWarning(node, `${what}: ${message}`);
 }
 
 /** Assigns a reason to any error of reading an agent. `headArrived`: the answer's status and headers were received. */

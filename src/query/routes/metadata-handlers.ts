@@ -1,3 +1,4 @@
+import { united } from '../../api/page/lost-node.ts';
 import { compareText } from '../../base/text/texts.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
@@ -42,7 +43,7 @@ export const metadata: Handler = async (call, deps) => {
     }
     names = names.filter((name) => bases.has(name));
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
-    extras = { ...answer, missingNodes, warnings: [...new Set([...answer.warnings, ...seen.warnings])] };
+    extras = { ...answer, missingNodes, warnings: united([...answer.warnings, ...seen.warnings]) };
   }
   // As in Prometheus: `limit=0` gives no metrics, but `limit_per_metric=0` gives all entries of each metric.
   const shown = limit >= 0 ? names.slice(0, limit) : names;

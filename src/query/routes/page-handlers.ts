@@ -1,5 +1,6 @@
 import { compareText } from '../../base/text/texts.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
+import { united } from '../../api/page/lost-node.ts';
 import type { NodeReport, ObjectKind, Objects } from '../../api/page/types.ts';
 import type { TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import type { QueryValue } from '../../promql/index.ts';
@@ -50,7 +51,7 @@ export const services: Handler = async (call, deps) => {
     monitors,
     missing: absences(deps, missingNodes),
   });
-  const warnings = [...new Set([...numbers.warnings, ...over.warnings])];
+  const warnings = united([...numbers.warnings, ...over.warnings]);
   await sendSuccess(req, res, jsonPieces(data), { warnings, infos: [], missingNodes });
 };
 

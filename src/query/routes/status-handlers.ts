@@ -1,6 +1,5 @@
 import { Pace } from '../../base/turns/turns.ts';
-import type { LostNode } from '../fanout/failure.ts';
-import { lostNodeWarning } from '../fanout/failure.ts';
+import { warningOf } from '../fanout/failure.ts';
 import { ApiError, invalidParameter } from '../api/api-error.ts';
 import { runRequest } from '../api/call.ts';
 import type { Handler } from '../api/call.ts';
@@ -86,7 +85,7 @@ export const targets: Handler = async (call, deps) => {
   const shown = call.namespaces === undefined && wanted ? agents : [];
   const data = targetsJson(shown, lost, { now, seconds, settings: deps.settings });
   await sendSuccess(req, res, [JSON.stringify(data)], {
-    warnings: [...lost.values()].map((node: LostNode) => lostNodeWarning(node)),
+    warnings: [...lost.values()].map(warningOf),
     infos: [],
     missingNodes: [...lost.keys()].sort(),
   });

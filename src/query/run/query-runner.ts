@@ -9,7 +9,7 @@ import { compareLabels } from '../../tsdb/index.ts';
 import type { Matcher, ReadQuery } from '../../tsdb/index.ts';
 import type { DepartedNode, ExpectedAgent } from '../agents/directory.ts';
 import { Departures, withDeparted } from '../fanout/departed.ts';
-import { lostNodeWarning } from '../fanout/failure.ts';
+import { warningOf } from '../fanout/failure.ts';
 import type { LostNode } from '../fanout/failure.ts';
 import { askAgents, type ReadAnswer } from '../fanout/ask-agents.ts';
 import type { AgentQuestion } from '../fanout/ask-agents.ts';
@@ -314,7 +314,7 @@ export class QueryRunner {
         const why = request.partialResponse ? 'a policy allows no partial answer' : 'partial_response is false';
         throw new ApiError('unavailable', `no answer from ${missingNodes.join(', ')} and ${why}`);
       }
-      const nodeWarnings = missingNodes.map((node) => lostNodeWarning(lost.get(node)!));
+      const nodeWarnings = missingNodes.map((node) => warningOf(lost.get(node)!));
       const seconds = {
         queue: (entered - started) / 1000,
         evaluation: (clock.monotonic() - entered) / 1000,
