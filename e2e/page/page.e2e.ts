@@ -55,6 +55,20 @@ async function write(query: string): Promise<void> {
   await expression().pressSequentially(query);
 }
 
+/** Keeps how long each request for `sum(…)` may take, as `limits` in the browser: pairs of a path and ms. */
+const keepLimits = `
+  let limit;
+  window.limits = [];
+  const { timeout } = AbortSignal;
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, (limit = ms));
+  const { fetch } = window;
+  window.fetch = (path, init) => {
+    if (String(path).includes('sum%28')) limits.push([/v1\\/(\\w+)/.exec(path)[1], limit]);
+    return fetch(path, init);
+  };`;
+/** What `keepLimits` has kept since it was last asked for. */
+const limits = (): Promise<[string, number][]> => page.evaluate('limits.splice(0)');
+
 /** The members of a canvas that `linePixels` uses in the browser. */
 interface Canvas {
   readonly width: number;
@@ -313,17 +327,7 @@ needing(browserNeed).describe('the query page', () => {
   test('each request of a panel may take as long as the server lets a query take, from the first on', async () => {
     await openWith('/graph?g0.expr=sum(svc_agent_up)&g0.show_exemplars=1', async (context) => {
       await context.addInitScript({
-        content: `
-          sessionStorage.setItem('svc-ran', '["sum(svc_agent_up)"]');
-          let limit;
-          window.limits = [];
-          const { timeout } = AbortSignal;
-          AbortSignal.timeout = (ms) => timeout.call(AbortSignal, (limit = ms));
-          const { fetch } = window;
-          window.fetch = (path, init) => {
-            if (String(path).includes('sum%28')) limits.push([/v1\\/(\\w+)/.exec(path)[1], limit]);
-            return fetch(path, init);
-          };`,
+        content: `sessionStorage.setItem('svc-ran', '["sum(svc_agent_up)"]'); ${keepLimits}`,
       });
       // The settings come last: the query waits for them.
       await context.route(/\/status\/flags/, async (route) => {
@@ -331,7 +335,6 @@ needing(browserNeed).describe('the query page', () => {
         await route.continue();
       });
     });
-    const limits = (): Promise<[string, number][]> => page.evaluate('limits.splice(0)');
     await page.getByText(/^1 series in/).waitFor();
     const all = ['query', 'query_range', 'query_exemplars'].map((path) => [path, 125_000]);
     await page.getByRole('checkbox', { name: 'live' }).uncheck();
@@ -343,6 +346,54 @@ needing(browserNeed).describe('the query page', () => {
     await page.locator('details').filter({ hasText: 'How it ran' }).locator('pre').waitFor();
     expect(await limits()).toEqual([['query', 125_000]]);
     expect(complaints).toEqual([]);
+  });
+
+  test('settings that the server could not tell are asked for again, without ending a query that runs', async () => {
+    let asked = 0;
+    let isDown = true;
+    const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
+    await openWith('/graph?g0.expr=sum(svc_agent_up)', async (context) => {
+      await context.clock.install();
+      await context.addInitScript({ content: keepLimits });
+      const json = { status: 'error', errorType: 'unavailable', error: 'ask again' };
+      await context.route(/\/status\/flags/, (route) => {
+        asked++;
+        return isDown ? route.fulfill({ status: 503, json }) : route.continue();
+      });
+      await context.route(/\/query_range/, async (route) => {
+        await mayAnswer;
+        await route.continue();
+      });
+    });
+    const aborted: string[] = [];
+    page.on('requestfailed', (request) => request.url().includes('sum%28') && aborted.push(request.url()));
+    const askedAgain = (): Promise<unknown> => {
+      const before = asked;
+      return until('the settings to be asked for', async () => {
+        await page.clock.fastForward(5_500);
+        return asked > before;
+      });
+    };
+    await run().click();
+    await until('the query', async () => (await page.evaluate<number>('limits.length')) === 2);
+    await askedAgain();
+    isDown = false;
+    await askedAgain();
+    letAnswer();
+    await page.getByText(/^1 series in/).waitFor();
+    await page.getByRole('checkbox', { name: 'live' }).uncheck();
+    expect((await limits()).slice(0, 2)).toEqual(['query', 'query_range'].map((path) => [path, 30_000]));
+    expect(aborted).toEqual([]);
+    const limitOfRun = async (): Promise<number | undefined> => {
+      await run().click();
+      return (await limits())[0]?.[1];
+    };
+    await until('the limit that the server told', limitOfRun, { good: (ms) => ms === 125_000 });
+    const before = asked;
+    await page.clock.fastForward(60_000);
+    await until('one more query', limitOfRun);
+    expect(asked).toBe(before);
+    expect(complaints.filter((text) => !/status of 503/.test(text))).toEqual([]);
   });
 
   test('a query that was cancelled, or that the server refuses, is not sent again by itself', async () => {

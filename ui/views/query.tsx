@@ -1,14 +1,16 @@
 /** PromQL over all nodes: panels with an expression, a graph and a table each. The URL restores all of them. */
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { defaultDeadlineMs } from '../api/client.ts';
+import { defaultDeadlineMs, onToken } from '../api/client.ts';
 import { flags, instant, seriesOf } from '../api/promql.ts';
 import { deadlineOf } from '../state/live-query.ts';
 import { addressOf, type Place } from '../state/place.ts';
 import { defaultPanel, maxPanels, panelsOf, paramsOf, queryParams, type Panel } from '../state/panels.ts';
 import { markRan, queryHistory, ranHere } from '../state/ran-here.ts';
+import { repeat } from '../state/repeat.ts';
 import { replaceParams } from '../state/router.ts';
 import { useAnswer } from '../state/use-answer.ts';
+import { visibility } from '../state/visibility.ts';
 import { QueryPanel } from './query-panel.tsx';
 
 const examples: readonly (readonly [string, string])[] = [
@@ -46,9 +48,7 @@ function begin(params: URLSearchParams): Kept[] {
 export function Query({ place }: { place: Place }): JSX.Element {
   const [kept, setKept] = useState(() => begin(place.params));
   const [live, setLive] = useState(true);
-  const settings = useAnswer('flags', (signal) => flags({ signal }));
-  const isAsked = settings.answer !== undefined || (settings.failure !== undefined && !settings.loading);
-  const deadlineMs = isAsked ? (deadlineOf(settings.answer?.data) ?? defaultDeadlineMs) : undefined;
+  const deadlineMs = useDeadline();
   // Back, forward and links load other panels; what this view began with or wrote to the URL itself is already shown.
   const address = place.params.toString();
   const shown = useRef(address);
@@ -105,6 +105,25 @@ export function Query({ place }: { place: Place }): JSX.Element {
       ) : null}
     </>
   );
+}
+
+/** Flags that could not be read are asked for again after this long. Unit: ms. */
+const againMs = 5_000;
+
+/**
+ * How long a query may take by the server's flags. Undefined until they were asked for with this tab's token; the
+ * default until they could be read, and queries that run meanwhile keep it. Unit: ms.
+ */
+function useDeadline(): number | undefined {
+  const { answer, failure, loading, again } = useAnswer('flags', (signal) => flags({ signal }));
+  const [failed, setFailed] = useState(false);
+  useEffect(() => onToken(() => setFailed(false)), []);
+  useEffect(() => {
+    if (answer !== undefined || failure === undefined || loading) return;
+    setFailed(true);
+    return repeat(againMs, failure.kind, again, visibility);
+  }, [answer, failure, loading]);
+  return answer || failed ? (deadlineOf(answer?.data) ?? defaultDeadlineMs) : undefined;
 }
 
 function History({ onChoose }: { onChoose: (expr: string) => void }): JSX.Element | null {
