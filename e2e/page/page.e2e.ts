@@ -626,8 +626,11 @@ needing(browserNeed).describe('the query page', () => {
     isRefused = true;
     await later(15_500, true);
     isRefused = false;
-    await page.evaluate(`window.dispatchEvent(new Event('focus'))`);
-    await stale.waitFor({ state: 'detached' });
+    // The page listens for the focus a moment after it says that the answer is stale.
+    await until('the view to ask when the user returns', async () => {
+      await page.evaluate(`window.dispatchEvent(new Event('focus'))`);
+      return (await stale.count()) === 0;
+    });
     expect(complaints.filter((text) => !/status of 401/.test(text))).toEqual([]);
   });
 
