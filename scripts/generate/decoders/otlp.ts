@@ -51,7 +51,7 @@ const attributes: ModuleRule = {
       path: (name) => `\`\${field}.${name}\``,
       returns: 'Attribute',
       fields: {
-        key: { as: 'key', read: 'message.string()' },
+        key: { as: 'key', read: 'message.text()' },
         value: value('readAnyValue(cursor, message.message(), PATH, depth)'),
       },
     },
@@ -63,7 +63,7 @@ const attributes: ModuleRule = {
         'if (depth > decodeLimits.valueDepth) throw cursor.error(`nested deeper than ${decodeLimits.valueDepth}`);',
       ],
       fields: {
-        string_value: value('message.string()'),
+        string_value: value('message.text()'),
         bool_value: value('message.bool()'),
         int_value: value('int64(message)'),
         double_value: value('message.double()'),
@@ -175,7 +175,7 @@ const metrics: ModuleRule = {
       returns: 'Metric',
       fields: {
         name: 'name',
-        description: { as: 'description', read: 'message.string()' },
+        description: { as: 'description', read: 'message.text()' },
         unit: 'unit',
         gauge: { as: 'data', ...pathOfError },
         sum: { as: 'data', ...pathOfError },
@@ -252,7 +252,7 @@ const traces: ModuleRule = {
       returns: "Pick<Span, 'status' | 'statusMessage'>",
       path: (name) => `'status.${name}'`,
       fields: {
-        message: { as: 'statusMessage', read: 'message.string()' },
+        message: { as: 'statusMessage', read: 'message.text()' },
         code: {
           as: 'status',
           type: 'SpanStatus',

@@ -109,7 +109,6 @@ const pointPath = 'resource_metrics[0].scope_metrics[0].metrics[0].gauge.data_po
 
 test.each([
   ['a time of the wrong wire type', (w: WireWriter) => w.uint(3, 5), `${pointPath}.time_unix_nano: wire type 0`],
-  ['text that is not UTF-8', (w: WireWriter) => w.message(7, (kv) => kv.bytes(1, Uint8Array.of(0xff))), 'not UTF-8'],
   [
     'a value cut short',
     (w: WireWriter) => w.key(4, 1).raw(Uint8Array.of(1, 2)),
@@ -136,6 +135,65 @@ test.each([
   ],
 ] as const)('refuses %s and names the field', (_what, point, message) => {
   expect(() => decodeMetricsRequest(gaugeRequest((w) => void point(w)))).toThrow(message);
+});
+
+/** Bytes that are not UTF-8: `/` and 0xff. */
+const badPath = Uint8Array.of(0x2f, 0xff);
+const badText = (key: string) => (kv: WireWriter) => kv.string(1, key).message(2, (value) => value.bytes(1, badPath));
+
+test('bytes that are not UTF-8 in a span or its Resource become U+FFFD, and the other spans come', () => {
+  const span = (w: WireWriter, name: Uint8Array, attribute?: (kv: WireWriter) => WireWriter): WireWriter => {
+    w.bytes(1, new Uint8Array(16).fill(1)).bytes(2, new Uint8Array(8).fill(2)).bytes(5, name);
+    if (attribute) w.message(9, (kv) => void attribute(kv));
+    return w.message(15, (status) => status.bytes(2, name));
+  };
+  const good = Buffer.from('GET /');
+  const request = new WireWriter()
+    .message(1, (resource) =>
+      resource
+        .message(1, (r) => r.message(1, (kv) => void badText('service.name')(kv)))
+        .message(2, (scope) => scope.message(2, (s) => void span(s, badPath, badText('url.path')))),
+    )
+    .message(1, (resource) => resource.message(2, (scope) => scope.message(2, (s) => void span(s, good))));
+  const { resources } = decodeTracesRequest(request.finish());
+  const [bad, other] = resources.map(({ scopes }) => scopes[0]!.spans[0]!);
+  expect(resources[0]!.attributes).toEqual([{ key: 'service.name', value: '/\ufffd' }]);
+  expect(bad).toMatchObject({
+    name: '/\ufffd',
+    statusMessage: '/\ufffd',
+    attributes: [{ key: 'url.path', value: '/\ufffd' }],
+  });
+  expect(other).toMatchObject({ name: 'GET /', statusMessage: 'GET /' });
+});
+
+test('bytes that are not UTF-8 in keys and values of a point and in a description become U+FFFD', () => {
+  const request = new WireWriter().message(1, (resource) =>
+    resource.message(2, (scope) =>
+      scope.message(2, (metric) =>
+        metric
+          .string(1, 'm')
+          .bytes(2, badPath)
+          .message(5, (gauge) =>
+            gauge.message(1, (point) =>
+              point.message(7, (kv) => void badText('a')(kv)).message(7, (kv) => kv.bytes(1, badPath)),
+            ),
+          ),
+      ),
+    ),
+  );
+  const metric = decodeMetricsRequest(request.finish()).resources[0]!.scopes[0]!.metrics[0]!;
+  expect(metric.description).toBe('/\ufffd');
+  expect(metric.data!.points[0]!.attributes).toEqual([
+    { key: 'a', value: '/\ufffd' },
+    { key: '/\ufffd', value: null },
+  ]);
+});
+
+test('refuses the name of a metric that is not UTF-8, and names the field', () => {
+  const request = new WireWriter().message(1, (resource) =>
+    resource.message(2, (scope) => scope.message(2, (metric) => metric.bytes(1, badPath))),
+  );
+  expect(() => decodeMetricsRequest(request.finish())).toThrow('metrics[0].name: string is not UTF-8');
 });
 
 test.each([

@@ -126,6 +126,11 @@ export class WireReader {
     }
   }
 
+  /** Text in which U+FFFD replaces what is not UTF-8: for texts of third parties, which their sender passes on. */
+  text(): string {
+    return replacing.decode(this.view());
+  }
+
   /** A reader over an embedded message. */
   message(): WireReader {
     const length = this.uint();
@@ -155,6 +160,7 @@ export class WireReader {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const replacing = new TextDecoder('utf-8', { ignoreBOM: true });
 /** Texts below this length are tried as ASCII first. Units: UTF-16 units. */
 const shortText = 64;
 /** Length of the longest varint. */

@@ -115,7 +115,7 @@ export function idField(cursor: Cursor, field: string, reader: WireReader, bytes
 
 /** The name of a span, cut to the length of a name: it may be part of what a client sent to one of the pods. */
 export function cutName(reader: WireReader): string {
-  return truncate(reader.string(), decodeLimits.nameBytes);
+  return truncate(reader.text(), decodeLimits.nameBytes);
 }
 
 /** A string field, capped at the length of a name. */

@@ -13,7 +13,7 @@ export function readKeyValue(cursor: Cursor, message: WireReader, field: string,
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, `${field}.key`, wireType, 2);
-        key = message.string();
+        key = message.text();
         break;
       case 2:
         expectWire(cursor, `${field}.value`, wireType, 2);
@@ -36,7 +36,7 @@ export function readAnyValue(cursor: Cursor, message: WireReader, field: string,
     switch (tag >>> 3) {
       case 1:
         expectWire(cursor, field, wireType, 2);
-        value = message.string();
+        value = message.text();
         break;
       case 2:
         expectWire(cursor, field, wireType, 0);

@@ -91,7 +91,7 @@ export function readMetric(cursor: Cursor, message: WireReader): Metric {
         break;
       case 2:
         expectWire(cursor, 'description', wireType, 2);
-        description = message.string();
+        description = message.text();
         break;
       case 3:
         expectWire(cursor, 'unit', wireType, 2);

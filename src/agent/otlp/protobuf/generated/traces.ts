@@ -146,7 +146,7 @@ export function readStatus(cursor: Cursor, message: WireReader): Pick<Span, 'sta
     switch (tag >>> 3) {
       case 2:
         expectWire(cursor, 'status.message', wireType, 2);
-        statusMessage = message.string();
+        statusMessage = message.text();
         break;
       case 3:
         expectWire(cursor, 'status.code', wireType, 0);
