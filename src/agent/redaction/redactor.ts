@@ -4,7 +4,7 @@ import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
-import type { AnyValue } from '../otlp/model.ts';
+import type { AnyValue, Span } from '../otlp/model.ts';
 import { mergeRedaction, type Redaction, strictest } from './merge.ts';
 
 /** How much of a value the action Truncate keeps. Units: characters. */
@@ -14,6 +14,9 @@ export const truncatedLength = 16;
 const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 const clientAddress = new Set(['client.address', 'network.peer.address']);
 const queryText = new Set(['db.query.text', 'db.statement']);
+const databases = new Set(['db.system.name', 'db.system']);
+/** The beginning of the instrument's text for a SQL error, before what the server says, which may quote the query. */
+const sqlCodes = /^SQL Server errored(?: for command '\w+')?: error_code=\w+ sql_state=#?\w*(?= message=)/;
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
 const paths = new Set(['url.path', 'http.route']);
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
@@ -22,6 +25,11 @@ const header = /^http\.(?:request|response)\.header\.(.+)$/;
  * proportion to it. No label or text of a span keeps more than half of it. Units: characters.
  */
 const longestRedacted = 8_192;
+/**
+ * URLs, and words that begin with a slash, in a text that quotes them, without punctuation behind them. Where a scheme
+ * may begin is told by the character before it: so the time is in proportion to the text.
+ */
+const quoted = /(?:(?<![a-z\d+.-])[a-z][a-z\d+.-]*:\/|(?<![^\s"'(]))\/[^\s"'<>]*[^\s"'<>.,:;)]/gi;
 /** How many rewritten paths are remembered, and the longest of them. Units: paths, characters. */
 const rewritesKept = 10_000;
 const longestRewriteKept = 256;
@@ -101,6 +109,22 @@ export class Redactor {
     const isCut = text.length < name.length;
     return text.replace(/(?<=^|\s)\/\S*/g, (path, at: number) =>
       isCut && at + path.length === text.length ? `/${redacted}` : this.path(path),
+    );
+  }
+
+  /**
+   * The message of a span's status. Where texts of queries are dropped, that of a database has at most the codes of a
+   * SQL error. In others, URLs and paths are redacted; what a cut goes through is replaced.
+   */
+  statusMessage({ statusMessage, attributes }: Pick<Span, 'statusMessage' | 'attributes'>): string {
+    if (statusMessage === '') return '';
+    if (this.#rules.dropDbQueryText && attributes.some(({ key }) => databases.has(key))) {
+      return sqlCodes.exec(statusMessage)?.[0] ?? '';
+    }
+    const text = truncate(statusMessage, longestRedacted);
+    const isCut = text.length < statusMessage.length;
+    return text.replace(quoted, (url, at: number) =>
+      isCut && at + url.length === text.length ? redacted : this.#url(url, false),
     );
   }
 

@@ -335,6 +335,36 @@ test('redacted data does not reach the stored spans: headers, paths, queries, la
   });
 });
 
+const sqlError = "SQL Server errored for command 'COM_QUERY': error_code=1064 sql_state=#42000";
+const quoting = "message=syntax error near 'WHERE pw='hunter2''";
+const mysql = { 'db.system.name': 'mysql' };
+
+test.each([
+  ['keeps the codes of a SQL error', mysql, `${sqlError} ${quoting}`, sqlError],
+  ['keeps none of another database error', { 'db.system': 'redis' }, "ERR unknown command 'SET pw hunter2'", undefined],
+  ['keeps none of an error that only begins like one', mysql, `SQL Server errored: ${quoting}`, undefined],
+  [
+    'rewrites the URLs and paths of another error',
+    {},
+    'Get "http://u:p@h/users/ann?badge=1&a=2": /users/bob and (/users/eve), 7/8',
+    'Get "http://h/users/{id}?badge=REDACTED&a=2": /users/{id} and (/users/{id}), 7/8',
+  ],
+  ['shows no URL of which the end is cut off', {}, `at http://u:${'p'.repeat(9_000)}@h/`, 'at REDACTED'],
+])('the status message of a span, which may quote anything, %s', (_what, own, statusMessage, kept) => {
+  const redaction: CaptureConfig['redaction'] = [
+    { paths: [{ pattern: '^/users/[^/]+$', replacement: '/users/{id}' }], queryParams: { add: ['badge'], remove: [] } },
+  ];
+  const { pipeline, shown } = aPipeline({}, { redaction });
+  pipeline.take(request([span({ statusMessage, attributes: own })]));
+  expect(shown().map((record) => record.statusMessage)).toEqual([kept]);
+});
+
+test('the status message of a database span stays where the texts of queries are kept', () => {
+  const { pipeline, shown } = aPipeline({}, { redaction: [{ dbQueryText: 'Keep' }] });
+  pipeline.take(request([span({ statusMessage: `${sqlError} ${quoting}`, attributes: mysql })]));
+  expect(shown()[0]!.statusMessage).toBe(`${sqlError} ${quoting}`);
+});
+
 test('spans belong to the pod that sent them, whatever they claim; spans of an unknown pod have no namespace', () => {
   const { pipeline, shown, identity, unknown, contradicted } = aPipeline({ ignorePaths: ['/live'] });
   const claims = {

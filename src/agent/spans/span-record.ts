@@ -63,7 +63,7 @@ export function spanRecord(
     start: rfc3339Nano(span.startNs),
     durationNs: Math.max(0, Number(span.endNs - span.startNs)),
     status: span.status,
-    ...given('statusMessage', truncate(span.statusMessage, maxTextLength) || undefined),
+    ...given('statusMessage', truncate(redactor.statusMessage(span), maxTextLength) || undefined),
     ...given('namespace', text('k8s.namespace.name')),
     ...given('pod', text('k8s.pod.name')),
     ...given('container', text('k8s.container.name')),
