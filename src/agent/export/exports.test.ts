@@ -7,11 +7,13 @@ import { Registry } from 'prom-client';
 import { silentLogger } from '../../base/logger.ts';
 import { type AgentStatus, type CaptureConfig, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { heapAfterGc } from '../../testing/heap.ts';
 import { until } from '../../testing/until.ts';
 import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
 import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { Exports } from './exports.ts';
+import type { SeriesMeta } from './queue/record.ts';
 
 /** All destinations are one server. Its answers have the header of remote write 2.0 that counts written samples. */
 let dir: string;
@@ -47,7 +49,9 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-function anExports(maxBytes: number): Exports {
+const counterOf = (family: string): SeriesMeta => ({ family, type: 'counter', help: '', unit: '' });
+
+function anExports(maxBytes: number, metaOf = counterOf): Exports {
   registry = new Registry();
   return new Exports({
     dir,
@@ -58,7 +62,7 @@ function anExports(maxBytes: number): Exports {
     random: () => 0.5,
     logger: silentLogger,
     registry,
-    metaOf: (family) => ({ family, type: 'counter', help: '', unit: '' }),
+    metaOf,
   });
 }
 
@@ -144,6 +148,32 @@ test('an exemplar goes out once, with the first sample after it', async () => {
     await comesTrue(() => requests.length > i);
   }
   expect(seen()).toEqual(['1', '', '2']);
+});
+
+test('a config that changes nothing for a series neither defines it again in the queue nor sends its exemplar again', async () => {
+  const exemplar = { timeNs: 1e9, value: 0.1, traceId: '1'.repeat(32), spanId: '' };
+  const sizes: number[] = [0];
+  const secret = 'ns/s/key';
+  for (const others of [[], [], ['b'], ['b', 'c'], []]) {
+    exports.setConfig(config({ exports: ['a', ...others].map((name) => policyExport(name, { secret })) }));
+    await take(series, exemplar);
+    sizes.push(statusOf('a')!.pendingBytes);
+  }
+  const [first, ...more] = sizes.slice(1).map((size, i) => size - sizes[i]!);
+  expect(more).toEqual(more.map(() => more[0]));
+  expect(more[0]).toBeLessThan(first! / 2);
+});
+
+test('the parts of a histogram share the text that holds them together', async () => {
+  const meta: SeriesMeta = { family: 'h', type: 'histogram', help: '', unit: '' };
+  await exports.close();
+  exports = anExports(1 << 20, () => meta);
+  exports.setConfig(waiting());
+  const a = 'x'.repeat(10_000);
+  const labels = Array.from({ length: 1_000 }, (_, i) => labelsFromObject({ __name__: 'h_bucket', le: `${i}`, a }));
+  const before = await heapAfterGc();
+  for (const one of labels) exports.sample({ labels: one, exemplar: null }, clock.now(), 1);
+  expect((await heapAfterGc()) - before).toBeLessThan(5e6);
 });
 
 test.each([200, 400])('after an answer %i with a very long body, the request is not sent again', async (status) => {

@@ -60,7 +60,9 @@ export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
 
 interface Route {
   readonly series: QueuedSeries;
-  readonly lanes: readonly Lane[];
+  lanes: readonly Lane[];
+  /** The config that the lanes were chosen by. */
+  config: number;
   /** Time of the newest exemplar that was queued. */
   exemplarNs: number;
 }
@@ -80,8 +82,15 @@ export class Exports {
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
   #secrets: ExportSecrets = { revision: '', secrets: {} };
-  /** The destinations of each series; valid until the destinations change. */
-  #routes = new WeakMap<ExportedSeries, Route>();
+  /** Counts the configs. */
+  #config = 0;
+  /**
+   * The destinations of each series. A series is one object in the queues, too, for as long as it lives: each has a
+   * number and a definition in the file that is being written.
+   */
+  readonly #routes = new WeakMap<ExportedSeries, Route>();
+  /** Text of the histogram or summary that came last: its parts come one after another, and share it. */
+  #group = '';
   #closed = false;
 
   constructor(options: ExportsOptions) {
@@ -116,7 +125,7 @@ export class Exports {
       } else this.#replace(id, destination, lane);
     }
     this.#shareDisk();
-    this.#routes = new WeakMap();
+    this.#config++;
     if (isFromController(source)) this.#sweep(wanted);
   }
 
@@ -272,10 +281,11 @@ export class Exports {
 
   #routeOf(series: ExportedSeries): Route {
     const known = this.#routes.get(series);
-    if (known) return known;
+    if (known?.config === this.#config) return known;
     const { labels } = series;
-    const lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
-    const route = { series: this.#seriesOf(labels), lanes, exemplarNs: 0 };
+    const route: Route = known ?? { series: this.#seriesOf(labels), lanes: [], config: 0, exemplarNs: 0 };
+    route.lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
+    route.config = this.#config;
     this.#routes.set(series, route);
     return route;
   }
@@ -294,7 +304,9 @@ export class Exports {
     const meta = this.#options.metaOf(labelValue(labels, '__name__'));
     if (meta.type !== 'histogram' && meta.type !== 'summary') return { labels, meta };
     const parts = labels.filter(([name]) => name !== '__name__' && name !== 'le' && name !== 'quantile');
-    return { labels, meta, group: `${meta.family} ${JSON.stringify(parts)}` };
+    const group = `${meta.family} ${JSON.stringify(parts)}`;
+    if (group !== this.#group) this.#group = group;
+    return { labels, meta, group: this.#group };
   }
 
   /** Resolves when a kill of the process can no longer lose the queued data. Never rejects. */

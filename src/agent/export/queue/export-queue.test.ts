@@ -13,6 +13,7 @@ import {
 import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { heapAfterGc } from '../../../testing/heap.ts';
 import { ExportQueue, type QueueOptions } from './export-queue.ts';
 import type { QueuedSample, QueuedSeries } from './record.ts';
 
@@ -61,6 +62,23 @@ test('committed items come back complete, also in another process', async () => 
   expect(round!.samples[1]).toMatchObject({ timeMs: 5_000, stale: true });
   expect(round!.samples[2]!.value).toBe(2);
   await first.close();
+});
+
+test('the series of a file are held in memory only while the file is written or read', async () => {
+  const queue = open({ maxBytes: 32 * 2 ** 20 });
+  const before = await heapAfterGc();
+  for (let i = 0; i < 24; i++) {
+    queue.append(sample(aSeries(`${i}`.padStart(1_000_000, 'x')), i));
+    await queue.commit();
+  }
+  expect(((await heapAfterGc()) - before) / 2 ** 20).toBeLessThan(10);
+  const values: number[] = [];
+  for (let round = await queue.next(3); round; round = await queue.next(3)) {
+    values.push(...valuesOf(round.samples));
+    await queue.done(round);
+  }
+  expect([values, dropped]).toEqual([Array.from({ length: 24 }, (_, i) => i), []]);
+  await queue.close();
 });
 
 test('exemplars come back with their samples, among samples without one', async () => {

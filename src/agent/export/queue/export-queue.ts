@@ -46,6 +46,12 @@ interface Filling {
   damaged: SegmentContent;
 }
 
+/** The definitions of a segment before an offset. */
+interface Defined {
+  readonly known: Definitions;
+  upTo: number;
+}
+
 /** A round ends with the record that reaches this. Units: bytes. */
 const roundBytes = 4 * 1024 * 1024;
 /** What may wait in memory for a disk that stalls. Units: bytes. */
@@ -72,8 +78,8 @@ export class ExportQueue {
   #file: FileHandle | null = null;
   /** Makes the records of the segment (file) being written. */
   #writer: SegmentWriter | null = null;
-  /** The definitions of each segment, as far as known: complete for segments that this process wrote. */
-  readonly #definitions = new Map<number, { known: Definitions; upTo: number }>();
+  /** The definitions of the segment that is written, and of those that are read. */
+  readonly #definitions = new Map<number, Defined>();
   #samples: QueuedSample[] = [];
   #spans: Uint8Array[] = [];
   /** Memory of the items that were appended and are not written yet. Units: bytes. */
@@ -226,6 +232,9 @@ export class ExportQueue {
     this.#file = null;
     this.#writer = null;
     if (!file) return;
+    // A receiver may be away for hours: what no reader needs soon is read from the file again.
+    const { number } = this.#segments.at(-1)!;
+    if (number !== this.#progress.done.segment) this.#definitions.delete(number);
     await file.datasync().finally(() => file.close());
   }
 
@@ -283,13 +292,13 @@ export class ExportQueue {
     // A file that is being written is complete only in its part that was there when the reading began.
     const isWritten = segment === this.#segments.at(-1) && this.#file !== null;
     try {
-      const { known } = await this.#define(segment, from);
+      const defined = await this.#define(segment, from);
       for await (const { payload, end } of recordsOf(segment, from)) {
         const kind = payload[0];
-        if (kind === recordKinds.series) this.#learn(segment, payload, end);
+        if (kind === recordKinds.series) learn(defined, payload, end);
         else if (kind === recordKinds.samples || kind === recordKinds.exemplified) {
           if (round.spans.length > 0) return 'other kind';
-          readSamples(payload, known.series, round.samples);
+          readSamples(payload, defined.known.series, round.samples);
         } else if (kind === recordKinds.spans) {
           if (round.samples.length > 0) return 'other kind';
           readSpans(payload, round.spans);
@@ -315,25 +324,18 @@ export class ExportQueue {
     return 'end';
   }
 
-  /** The definitions of a segment before an offset: known for segments of this process, else read from its start. */
-  async #define(segment: Segment, before: number): Promise<{ known: Definitions; upTo: number }> {
+  /** The definitions of a segment before an offset: known from writing or reading it, else read from its start. */
+  async #define(segment: Segment, before: number): Promise<Defined> {
     const had = this.#definitions.get(segment.number);
     if (had && had.upTo >= before) return had;
-    const made = { known: { series: [], texts: [] } as Definitions, upTo: 0 };
+    const made: Defined = { known: { series: [], texts: [] }, upTo: 0 };
     this.#definitions.set(segment.number, made);
     for await (const { payload, end } of recordsOf(segment, 0)) {
       if (end > before) break;
-      this.#learn(segment, payload, end);
+      learn(made, payload, end);
     }
     made.upTo = Math.max(made.upTo, before);
     return made;
-  }
-
-  #learn(segment: Segment, payload: Uint8Array, end: number): void {
-    const known = this.#definitions.get(segment.number)!;
-    if (end <= known.upTo) return;
-    if (payload[0] === recordKinds.series) readSeries(payload, known.known);
-    known.upTo = end;
   }
 
   /** False once the files of the round were dropped, as those of a full queue are. */
@@ -381,4 +383,10 @@ export class ExportQueue {
       .then(() => saveProgress(this.#options.dir, this.#progress))
       .catch((error: unknown) => void (this.#writeError = errorText(error))));
   }
+}
+
+function learn(defined: Defined, payload: Uint8Array, end: number): void {
+  if (end <= defined.upTo) return;
+  if (payload[0] === recordKinds.series) readSeries(payload, defined.known);
+  defined.upTo = end;
 }
