@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -183,6 +183,22 @@ test.each([200, 400])('after an answer %i with a very long body, the request is 
   await comesTrue(() => statusOf('a')?.pendingBytes === 0 && requests.length > 0);
   await clock.advance(60_000);
   expect(requests).toHaveLength(1);
+});
+
+test('a destination whose files cannot be read is reported as Failing, and sends them once they can', async () => {
+  exports.setConfig(config({ exports: [policyExport('a')] }));
+  await take(series);
+  const folder = join(dir, readdirSync(dir)[0]!);
+  const path = join(
+    folder,
+    readdirSync(folder).find((name) => name.endsWith('.log'))!,
+  );
+  renameSync(path, `${path}.kept`);
+  symlinkSync(path, path);
+  await comesTrue(() => statusOf('a')?.state === 'Failing');
+  expect(statusOf('a')?.message).toMatch(/^queue: .*ELOOP/);
+  renameSync(`${path}.kept`, path);
+  await comesTrue(() => statusOf('a')?.state === 'Sending' && statusOf('a')?.sent === 1);
 });
 
 test('a batch that is tried again is given up once the full queue has dropped it', async () => {

@@ -319,12 +319,14 @@ export class Exports {
     return [...this.#lanes.values()]
       .filter((lane) => !lane.leaving)
       .map(({ destination, exporter, queue }) => {
-        const message = exporter.message || (queue.writeError === null ? '' : `queue: ${queue.writeError}`);
+        const queueError = queue.readError ?? queue.writeError;
+        const message = exporter.message || (queueError === null ? '' : `queue: ${queueError}`);
         this.#metrics.pendingBytes.set({ destination: destinationName(destination) }, queue.pendingBytes);
         return {
           owner: destination.owner,
           name: destination.name,
-          state: exporter.state,
+          // A write that fails loses new items, and the others are sent.
+          state: exporter.state === 'Sending' && queue.readError !== null ? 'Failing' : exporter.state,
           ...(message ? { message } : {}),
           pendingBytes: queue.pendingBytes,
           sent: exporter.taken,

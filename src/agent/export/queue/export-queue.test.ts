@@ -5,6 +5,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -219,12 +220,16 @@ test('when a full queue drops a damaged file, its readable part counts as queue_
   await queue.close();
 });
 
+/** What all file handles inherit, for spies; the path may be that of any file. */
+async function fileHandles(path: string): Promise<Pick<FileHandle, 'read'>> {
+  const handle = await openFile(path);
+  await handle.close();
+  return Object.getPrototypeOf(handle) as Pick<FileHandle, 'read'>;
+}
+
 /** Does something when a reader has read all of a file, before it closes the file. Restore the spy that is returned. */
 async function beforeClosing(path: string, act: () => Promise<void>): Promise<{ mockRestore: () => void }> {
-  const handle = await openFile(path);
-  const files = Object.getPrototypeOf(handle) as Pick<FileHandle, 'read'>;
-  await handle.close();
-  return jest.spyOn(files, 'read').mockImplementationOnce(function (
+  return jest.spyOn(await fileHandles(path), 'read').mockImplementationOnce(function (
     this: FileHandle,
     ...args: Parameters<FileHandle['read']>
   ) {
@@ -327,6 +332,83 @@ test('a missing file counts as one lost item with its size in bytes, and the nex
   await queue.done(round);
   expect(dropped).toEqual([[1, 'corrupt', ends[1]]]);
   await queue.close();
+});
+
+describe('a file that cannot be read for a while', () => {
+  /** Puts a link to itself in a file's place, so that opening it fails with ELOOP, until the task is done. */
+  async function unopenable(path: string, task: () => Promise<void>): Promise<void> {
+    renameSync(path, `${path}.kept`);
+    symlinkSync(path, path);
+    await task();
+    renameSync(`${path}.kept`, path);
+  }
+
+  test('is not taken for damaged: it is sent once it can be read', async () => {
+    const { path } = await closedFile([1, 2]);
+    const queue = open();
+    queue.append(sample(aSeries('b'), 9));
+    await queue.commit();
+    await unopenable(path, async () => {
+      expect([await queue.next(100), queue.readError]).toEqual([null, expect.stringContaining('ELOOP')]);
+    });
+    const round = (await queue.next(100))!;
+    expect([valuesOf(round.samples), queue.readError, queue.writeError]).toEqual([[1, 2, 9], null, null]);
+    await queue.done(round);
+    expect(dropped).toEqual([]);
+    await queue.close();
+  });
+
+  test('ends the round before it; a round that was on the wire waits until all of it can be read', async () => {
+    await closedFile([1]);
+    const queue = open();
+    queue.append(sample(aSeries('b'), 2));
+    await queue.commit();
+    await queue.close();
+    const path = join(dir, '00000002.log');
+    const [whole, other] = [open(), open()];
+    await unopenable(path, async () => {
+      expect(valuesOf((await other.next(100))!.samples)).toEqual([1]);
+    });
+    rmSync(join(dir, 'progress.json'));
+    expect(valuesOf((await whole.next(100))!.samples)).toEqual([1, 2]);
+    await unopenable(path, async () => {
+      expect(await whole.next(100)).toBeNull();
+    });
+    expect(valuesOf((await whole.next(100))!.samples)).toEqual([1, 2]);
+    expect(dropped).toEqual([]);
+  });
+
+  test('counts as damaged after a minute of EIO, as from a bad block', async () => {
+    const { path, ends } = await closedFile([1, 2]);
+    const queue = open();
+    queue.append(sample(aSeries('b'), 9));
+    await queue.commit();
+    const files = await fileHandles(path);
+    const broken = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
+    const spy = jest.spyOn(files, 'read');
+    for (let i = 1; i < 60; i++) {
+      spy.mockRejectedValueOnce(broken);
+      expect(await queue.next(100)).toBeNull();
+    }
+    // The sixtieth try, and the count of what is lost.
+    spy.mockRejectedValueOnce(broken).mockRejectedValueOnce(broken);
+    const round = (await queue.next(100))!;
+    spy.mockRestore();
+    expect([valuesOf(round.samples), queue.readError]).toEqual([[9], null]);
+    await queue.done(round);
+    expect(dropped).toEqual([[1, 'corrupt', ends[1]]]);
+    await queue.close();
+  });
+
+  test('has no say in what was sent: if the saved position cannot be read, the queue is not opened', async () => {
+    await closedFile([1, 2]);
+    const path = join(dir, 'progress.json');
+    writeFileSync(path, JSON.stringify({ done: { segment: 1, offset: 0 }, sending: null }));
+    await unopenable(path, async () => {
+      expect(() => open()).toThrow('ELOOP');
+    });
+    expect(valuesOf((await open().next(100))!.samples)).toEqual([1, 2]);
+  });
 });
 
 test('beyond maxBytes the oldest files are dropped, and their samples are counted', async () => {

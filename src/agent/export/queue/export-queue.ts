@@ -1,5 +1,5 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { errorText } from '../../../base/errors.ts';
+import { errorText, isBlameless } from '../../../base/errors.ts';
 import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
 import { type Definitions, type QueuedSample, readSamples, readSeries, readSpans, recordKinds } from './record.ts';
 import { belongTogether, SegmentWriter } from './segment-writer.ts';
@@ -54,6 +54,8 @@ interface Defined {
 
 /** A round ends with the record that reaches this. Units: bytes. */
 const roundBytes = 4 * 1024 * 1024;
+/** Reads in a row that fail with EIO before the file counts as damaged. The exporter tries once a second. */
+const mostIoErrors = 60;
 /** What may wait in memory for a disk that stalls. Units: bytes. */
 const maxWaitingBytes = 32 * 1024 * 1024;
 /** Rough memory of a sample that waits. Units: bytes. */
@@ -66,7 +68,8 @@ const sampleBytes = 64;
  * Guarantees: committed data survives a kill of the process, and so does the position up to which it was sent. A round
  * that was on the wire when the process ended is sent again with exactly the same content, so a receiver that already
  * has it does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest are dropped and
- * counted. The rest of a file after damaged data is skipped and counted.
+ * counted. The rest of a file after damaged data is skipped and counted. A file that the system does not let us read,
+ * for want of file descriptors or the like, is not damaged: what is in it waits, and what comes after it.
  * Caveats: files are synced when they are full: a power cut can lose the last seconds, a kill cannot.
  */
 export class ExportQueue {
@@ -91,6 +94,8 @@ export class ExportQueue {
   /** One position is written after another: all go to one file. */
   #saving: Promise<void> = Promise.resolve();
   #writeError: string | null = null;
+  #readError: string | null = null;
+  #ioErrors = 0;
 
   private constructor(options: QueueOptions) {
     this.#options = options;
@@ -133,6 +138,11 @@ export class ExportQueue {
   /** The reason why the newest write failed; null when it succeeded. */
   get writeError(): string | null {
     return this.#writeError;
+  }
+
+  /** The reason why the newest read failed, so that what waits is not sent; null when it succeeded. */
+  get readError(): string | null {
+    return this.#readError;
   }
 
   /** Adds a sample. The same series must be the same object: it is looked up by identity. */
@@ -255,8 +265,8 @@ export class ExportQueue {
   }
 
   /**
-   * The next round of at most about `maxItems` items and 4 MiB, or null when nothing waits. Until `done` is called the
-   * same round is returned, also by a later process.
+   * The next round of at most about `maxItems` items and 4 MiB, or null when nothing waits, or nothing can be read. Until
+   * `done` is called the same round is returned, also by a later process.
    */
   async next(maxItems: number): Promise<Round | null> {
     const { done, sending } = this.#progress;
@@ -270,6 +280,12 @@ export class ExportQueue {
       if (full()) break;
       const from = segment.number === done.segment ? done.offset : 0;
       const taken = await this.#readInto(round, segment, from, (at) => ((end = at), full()));
+      if (taken === 'unreadable') {
+        if (sending) return null;
+        break;
+      }
+      this.#readError = null;
+      this.#ioErrors = 0;
       if (taken === 'other kind') break;
     }
     if (this.#progress.done !== done) return this.next(maxItems); // files were dropped in the meantime
@@ -287,7 +303,7 @@ export class ExportQueue {
     segment: Segment,
     from: number,
     isFull: (at: Position) => boolean,
-  ): Promise<'full' | 'end' | 'other kind'> {
+  ): Promise<'full' | 'end' | 'other kind' | 'unreadable'> {
     let [samples, spans, readTo] = [round.samples.length, round.spans.length, from];
     // A file that is being written is complete only in its part that was there when the reading began.
     const isWritten = segment === this.#segments.at(-1) && this.#file !== null;
@@ -307,10 +323,14 @@ export class ExportQueue {
         [samples, spans, readTo] = [round.samples.length, round.spans.length, end];
         if (isFull({ segment: segment.number, offset: end })) return 'full';
       }
-    } catch {
+    } catch (error) {
       // A record is sent whole or not at all: it may hold the parts of one histogram.
       round.samples.length = samples;
       round.spans.length = spans;
+      if (this.#mayPass(error)) {
+        this.#readError = errorText(error);
+        return 'unreadable';
+      }
     }
     // Nothing can be read after a torn or broken record. The segment that was still being written has no such record.
     if (!isWritten) {
@@ -322,6 +342,13 @@ export class ExportQueue {
       isFull({ segment: segment.number, offset: segment.bytes });
     }
     return 'end';
+  }
+
+  /** Whether a file may be sound although it could not be read. One that is lost is not. */
+  #mayPass(error: unknown): boolean {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (code === 'EIO') return ++this.#ioErrors < mostIoErrors;
+    return isBlameless(error) || (syscall !== undefined && code !== 'ENOENT');
   }
 
   /** The definitions of a segment before an offset: known from writing or reading it, else read from its start. */

@@ -17,14 +17,16 @@ export interface Progress {
   readonly sending: Position | null;
 }
 
-/** The saved progress; null when none can be read. */
+/** The saved progress; null when there is none, or a damaged one. Errors: of the system. */
 export function loadProgress(dir: string): Progress | null {
   try {
     const value = JSON.parse(readFileSync(join(dir, 'progress.json'), 'utf8')) as Partial<Progress>;
     if (!isPosition(value.done)) return null;
     return { done: value.done, sending: isPosition(value.sending) ? value.sending : null };
-  } catch {
-    return null;
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined || code === 'ENOENT') return null;
+    throw error;
   }
 }
 
