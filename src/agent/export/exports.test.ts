@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { until } from '../../testing/until.ts';
 import { snappyDecompress } from '../../tsdb/remote-read/snappy.ts';
 import { type Labels, labelsFromObject } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
+import { destinationsOf } from './destination.ts';
 import { Exports } from './exports.ts';
 import type { SeriesMeta } from './queue/record.ts';
 
@@ -183,6 +184,39 @@ test.each([200, 400])('after an answer %i with a very long body, the request is 
   await comesTrue(() => statusOf('a')?.pendingBytes === 0 && requests.length > 0);
   await clock.advance(60_000);
   expect(requests).toHaveLength(1);
+});
+
+test('a destination whose queue cannot be opened is Failing, and is tried again after half a minute', async () => {
+  const both = config({ exports: [policyExport('a'), policyExport('b')] });
+  const [path] = destinationsOf(both).map(({ id }) => join(dir, id));
+  writeFileSync(path!, '');
+  exports.setConfig(both);
+  await take(series);
+  await comesTrue(() => statusOf('b')?.sent === 1);
+  expect(statusOf('a')).toMatchObject({ state: 'Failing', message: expect.stringMatching(/^queue: .*EEXIST/) });
+  await clock.advance(30_000);
+  expect(statusOf('a')?.state).toBe('Failing');
+  rmSync(path!);
+  await clock.advance(30_000);
+  expect(
+    exports
+      .statuses()
+      .map(({ name, state }) => `${name} ${state}`)
+      .toSorted(),
+  ).toEqual(['a Sending', 'b Sending']);
+  await take(series);
+  await comesTrue(() => statusOf('a')?.sent === 1);
+});
+
+test('a destination whose queue cannot be opened leaves the status with the config', async () => {
+  const one = config({ exports: [policyExport('a')] });
+  const path = join(dir, destinationsOf(one)[0]!.id);
+  writeFileSync(path, '');
+  exports.setConfig(one);
+  exports.setConfig(config({}));
+  await clock.advance(30_000);
+  expect(exports.statuses()).toEqual([]);
+  expect(readdirSync(dir)).toEqual([]);
 });
 
 test('a destination whose files cannot be read is reported as Failing, and sends them once they can', async () => {

@@ -39,6 +39,9 @@ export interface ExportsOptions {
 /** For how long the agent still sends queued data to a destination that left the config. Units: ms. */
 const farewellMs = 30_000;
 
+/** When the queues that could not be opened are tried again. Units: ms. */
+const openAgainMs = 30_000;
+
 /** Each queue may use this much, however many there are. Units: bytes. */
 const minQueueBytes = 1024 * 1024;
 
@@ -81,8 +84,11 @@ export class Exports {
   readonly #options: ExportsOptions;
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
+  /** The destinations whose queues could not be opened, with the reasons. */
+  readonly #unopened = new Map<string, { readonly destination: Destination; readonly error: string }>();
+  #stopTrying: (() => void) | null = null;
   #secrets: ExportSecrets = { revision: '', secrets: {} };
-  /** Counts the configs. */
+  /** Counts the configs, and the destinations that are opened later. */
   #config = 0;
   /**
    * The destinations of each series. A series is one object in the queues, too, for as long as it lives: each has a
@@ -109,12 +115,13 @@ export class Exports {
 
   /**
    * Puts the destinations of a config in force immediately. A folder that cannot be used disables only its own
-   * destination. If it is not from a controller, the folders of destinations that it lacks stay.
+   * destination, and is tried again. If it is not from a controller, the folders of destinations that it lacks stay.
    */
   setConfig(config: CaptureConfig, source: ConfigSource = 'push'): void {
     if (this.#closed) return;
     const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
     for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
+    for (const id of this.#unopened.keys()) if (!wanted.has(id)) this.#unopened.delete(id);
     for (const [id, destination] of wanted) {
       const lane = this.#lanes.get(id);
       const stays = lane?.stop.signal.aborted === false;
@@ -127,6 +134,14 @@ export class Exports {
     this.#shareDisk();
     this.#config++;
     if (isFromController(source)) this.#sweep(wanted);
+  }
+
+  /** Tries again to open the queues that could not be opened; their destinations get what comes from now on. */
+  #openAgain(): void {
+    this.#stopTrying = null;
+    for (const [id, { destination }] of this.#unopened) this.#replace(id, destination, this.#lanes.get(id));
+    this.#shareDisk();
+    this.#config++;
   }
 
   /**
@@ -165,8 +180,14 @@ export class Exports {
           },
         });
       this.#lanes.set(id, this.#start(destination, queue, old?.done));
-    } catch (error) {
-      logger.error('export queue cannot be opened', { destination: name, error: errorText(error) });
+      this.#unopened.delete(id);
+    } catch (cause) {
+      const error = errorText(cause);
+      if (this.#unopened.get(id)?.error !== error) {
+        logger.error('export queue cannot be opened', { destination: name, error });
+      }
+      this.#unopened.set(id, { destination, error });
+      this.#stopTrying ??= this.#options.clock.setTimeout(() => this.#openAgain(), openAgainMs);
     }
   }
 
@@ -316,7 +337,18 @@ export class Exports {
 
   /** One status row per destination, for the controller. This also updates the gauge of pending bytes. */
   statuses(): NonNullable<AgentStatus['exports']> {
-    return [...this.#lanes.values()]
+    const unopened = [...this.#unopened.values()].map(({ destination: { owner, name }, error }) => {
+      return {
+        owner,
+        name,
+        state: 'Failing' as const,
+        message: `queue: ${error}`,
+        pendingBytes: 0,
+        sent: 0,
+        refused: 0,
+      };
+    });
+    const opened = [...this.#lanes.values()]
       .filter((lane) => !lane.leaving)
       .map(({ destination, exporter, queue }) => {
         const queueError = queue.readError ?? queue.writeError;
@@ -333,11 +365,13 @@ export class Exports {
           refused: exporter.refused,
         };
       });
+    return [...opened, ...unopened];
   }
 
   /** Stops sending and closes the queues; the next process sends the remaining data. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#stopTrying?.();
     const lanes = [...this.#lanes.values()];
     for (const lane of lanes) lane.stop.abort();
     await Promise.all(lanes.map((lane) => lane.done.then(() => lane.queue.close())));
