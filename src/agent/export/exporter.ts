@@ -6,7 +6,7 @@ import { type Destination, destinationName } from './destination.ts';
 import type { ExportMetrics } from './metrics.ts';
 import type { ExportQueue, Round } from './queue/export-queue.ts';
 import type { QueuedSample, QueuedSeries } from './queue/record.ts';
-import { addResults, type Sender, SendLater, type SendResult } from './sender.ts';
+import { addResults, type Chain, sendEach, type Sender, SendLater, type SendResult } from './sender.ts';
 
 /** A round is split into requests of about this many samples, but into no more than `maxPieces` requests. */
 const pieceSamples = 2_000;
@@ -128,19 +128,17 @@ export class Exporter {
    */
   async #deliver(round: Round): Promise<void> {
     const { sender, queue } = this.#options;
-    let left: (() => Promise<SendResult>)[] = [
-      ...splitRound(round.samples).map((piece: QueuedSample[]) => () => sender.samples(piece)),
-      ...(round.spans.length > 0 ? [() => sender.spans(round.spans)] : []),
+    let left: readonly Chain[] = [
+      ...splitRound(round.samples).map((piece: QueuedSample[]) => [() => sender.samples(piece)]),
+      ...(round.spans.length > 0 ? [[() => sender.spans(round.spans)]] : []),
     ];
     while (left.length > 0) {
-      const outcomes = await Promise.allSettled(left.map((send) => send()));
+      const sent = await sendEach(left);
       this.#options.signal.throwIfAborted();
-      const failed = outcomes.flatMap((o) => (o.status === 'rejected' ? [o.reason as unknown] : []));
-      const results = outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : []));
-      if (results.length > 0) this.#note(results.reduce(addResults));
-      left = left.filter((_, i) => outcomes[i]!.status === 'rejected');
-      if (left.length === 0) break;
-      await this.#wait(failed);
+      if (sent.results.length > 0) this.#note(sent.results.reduce(addResults));
+      left = sent.left;
+      if (sent.failed.length === 0) continue;
+      await this.#wait(sent.failed);
       if (!queue.holds(round)) return;
     }
     this.#failures = 0;

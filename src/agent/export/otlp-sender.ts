@@ -6,7 +6,7 @@ import { encodeOtlpMetrics } from './encode/otlp-metrics.ts';
 import { encodeOtlpSpans } from './encode/otlp-spans.ts';
 import type { PostAnswer } from './post.ts';
 import type { QueuedSample } from './queue/record.ts';
-import { addResults, type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
+import { type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
 import { verdictOf } from './verdict.ts';
 
 export interface OtlpOptions extends SenderOptions {
@@ -54,12 +54,12 @@ export class OtlpSender implements Sender {
     return this.#settle(answer, spans, halvesOf, (half) => this.spans(half));
   }
 
-  async #settle<T>(
+  #settle<T>(
     answer: PostAnswer,
     items: readonly T[],
     halve: (items: readonly T[]) => Halves<T> | null,
     again: (half: readonly T[]) => Promise<SendResult>,
-  ): Promise<SendResult> {
+  ): SendResult {
     const verdict = verdictOf(answer, this.#options.clock.now());
     switch (verdict.kind) {
       case 'taken': {
@@ -72,7 +72,7 @@ export class OtlpSender implements Sender {
       case 'smaller': {
         const halves = halve(items);
         if (!halves) return { taken: 0, refused: items.length, reason: 'a single item is too large' };
-        return addResults(await again(halves[0]), await again(halves[1]));
+        return { taken: 0, refused: 0, rest: halves.map((half) => () => again(half)) };
       }
       case 'unsupported':
         throw new SendLater(`HTTP ${answer.status}: the receiver does not take OTLP as protobuf`);

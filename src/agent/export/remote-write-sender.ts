@@ -1,10 +1,11 @@
 import { snappyCompress } from '../../tsdb/remote-read/snappy.ts';
+import { halvesOf } from './encode/halves.ts';
 import { encodeWrite1 } from './encode/remote-write-1.ts';
 import { encodeWrite2 } from './encode/remote-write-2.ts';
 import { bySeries, type SeriesSamples } from './encode/with-labels.ts';
 import type { PostAnswer } from './post.ts';
 import type { QueuedSample, SeriesMeta } from './queue/record.ts';
-import { addResults, type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
+import { type Sender, senderHeaders, type SenderOptions, SendLater, type SendResult } from './sender.ts';
 import { verdictOf } from './verdict.ts';
 
 export interface RemoteWriteOptions extends SenderOptions {
@@ -84,12 +85,11 @@ export class RemoteWriteSender implements Sender {
     return this.#send(samples, budget);
   }
 
-  async #halve(samples: readonly QueuedSample[], budget: { left: number }, reason: string): Promise<SendResult> {
-    if (samples.length <= 1 || budget.left <= 0) return { taken: 0, refused: samples.length, reason };
+  #halve(samples: readonly QueuedSample[], budget: { left: number }, reason: string): SendResult {
+    const halves = budget.left > 0 ? halvesOf(samples) : null;
+    if (!halves) return { taken: 0, refused: samples.length, reason };
     budget.left -= 2;
-    const middle = Math.ceil(samples.length / 2);
-    const first = await this.#send(samples.slice(0, middle), budget);
-    return addResults(first, await this.#send(samples.slice(middle), budget));
+    return { taken: 0, refused: 0, rest: halves.map((half) => () => this.#send(half, budget)) };
   }
 
   #post2(series: readonly SeriesSamples[]): Promise<PostAnswer> {

@@ -10,9 +10,38 @@ export interface SendResult {
   readonly refused: number;
   /** The receiver's message about the refused items. */
   readonly reason?: string;
+  /** The smaller requests in which the other items have to be sent, in this order. */
+  readonly rest?: readonly Send[];
 }
 
-/** Sends items by the protocol of a destination. Errors: SendLater when the same items have to be sent again. */
+/** Sends one request. Errors: any, when it has to be sent again. */
+export type Send = () => Promise<SendResult>;
+
+/** Requests that are sent one after another. */
+export type Chain = readonly Send[];
+
+/**
+ * Sends the first request of each chain. `left` has the chains that are left: without what is accepted or refused, and
+ * with smaller requests for what was too large.
+ */
+export async function sendEach(chains: readonly Chain[]): Promise<{
+  readonly results: readonly SendResult[];
+  readonly failed: readonly unknown[];
+  readonly left: readonly Chain[];
+}> {
+  const outcomes = await Promise.allSettled(chains.map(([first]) => first!()));
+  const results = outcomes.flatMap((o) => (o.status === 'fulfilled' ? [o.value] : []));
+  const failed = outcomes.flatMap((o) => (o.status === 'rejected' ? [o.reason as unknown] : []));
+  const left = outcomes.map((o, i) =>
+    o.status === 'rejected' ? chains[i]! : [...(o.value.rest ?? []), ...chains[i]!.slice(1)],
+  );
+  return { results, failed, left: left.filter((chain) => chain.length > 0) };
+}
+
+/**
+ * Sends items by the protocol of a destination, in one request. What the receiver wants in smaller requests is the
+ * result's `rest`. Errors: SendLater when the same items have to be sent again.
+ */
 export interface Sender {
   samples(samples: readonly QueuedSample[]): Promise<SendResult>;
   spans(spans: readonly Uint8Array[]): Promise<SendResult>;
@@ -29,6 +58,7 @@ export class SendLater extends Error {
   }
 }
 
+/** The sum of two results, without their `rest`. */
 export function addResults(a: SendResult, b: SendResult): SendResult {
   const reason = a.reason ?? b.reason;
   return { taken: a.taken + b.taken, refused: a.refused + b.refused, ...(reason === undefined ? {} : { reason }) };

@@ -10,7 +10,7 @@ import { OtlpSender } from './otlp-sender.ts';
 import type { Post, PostAnswer } from './post.ts';
 import type { QueuedSample, QueuedSeries } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
-import { SendLater } from './sender.ts';
+import { addResults, type Chain, type Send, sendEach, SendLater, type SendResult } from './sender.ts';
 import { retryAfterMs } from './verdict.ts';
 
 interface Sent {
@@ -52,7 +52,30 @@ const sample = (one: QueuedSeries, value: number, timeMs = 1_000): QueuedSample 
   stale: false,
 });
 const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+const aSpan = {
+  traceId: exemplar.traceId,
+  spanId: exemplar.spanId,
+  name: 'GET /',
+  kind: 'server',
+  start: '',
+  durationNs: 1_000,
+  status: 'error' as const,
+  namespace: 'shop',
+  method: 'GET',
+  attributes: { 'server.port': 80 },
+};
 const four = [1, 2, 3, 4].map((n) => sample(series(`m${n}`), n));
+
+/** Sends until nothing is left, as the exporter does: also what has to wait, and what has to be sent in parts. */
+async function deliver(send: Send): Promise<SendResult> {
+  let sum: SendResult = { taken: 0, refused: 0 };
+  for (let left: readonly Chain[] = [[send]]; left.length > 0;) {
+    const sent = await sendEach(left);
+    sum = sent.results.reduce(addResults, sum);
+    left = sent.left;
+  }
+  return sum;
+}
 
 function remoteWrite(post: Post, authorization?: string, clock = new FakeClock()): RemoteWriteSender {
   return new RemoteWriteSender({
@@ -135,7 +158,12 @@ test('samples that a receiver of 1.0 refuses are found by halving; the rest arri
   const { post } = aReceiver((s) =>
     isNew(s) ? answer(415) : bad(s.body) ? answer(400, {}, 'out of order') : answer(204),
   );
-  expect(await remoteWrite(post).samples(four)).toEqual({ taken: 3, refused: 1, reason: 'HTTP 400: out of order' });
+  const sender = remoteWrite(post);
+  expect(await deliver(() => sender.samples(four))).toEqual({
+    taken: 3,
+    refused: 1,
+    reason: 'HTTP 400: out of order',
+  });
 });
 
 test.each([
@@ -223,7 +251,8 @@ test.each([400, 406, 409, 412, 422])(
   async (status) => {
     const { post } = aReceiver((s) => answer(isNew(s) ? 415 : status, {}, 'no'));
     const refused = { taken: 0, refused: 4, reason: `HTTP ${status}: no` };
-    expect(await remoteWrite(post).samples(four)).toEqual(refused);
+    const sender = remoteWrite(post);
+    expect(await deliver(() => sender.samples(four))).toEqual(refused);
     expect(await otlp(aReceiver(() => answer(status, {}, 'no')).post).samples(four)).toEqual(refused);
   },
 );
@@ -231,8 +260,37 @@ test.each([400, 406, 409, 412, 422])(
 test('a request that is too large is sent in halves', async () => {
   let requests = 0;
   const { post, sent } = aReceiver(() => (requests++ === 0 ? answer(413) : answer(204, written(2))));
-  expect((await remoteWrite(post).samples(four)).taken).toBe(4);
+  const sender = remoteWrite(post);
+  expect((await deliver(() => sender.samples(four))).taken).toBe(4);
   expect(sent).toHaveLength(3);
+});
+
+test('a half that was taken is not sent again while the other has to wait', async () => {
+  const ids = ['01', '02', '03', '04'].map((id) => `b7ad6b71692033${id}`);
+  const spans = ids.map((spanId) => encodeSpan({ ...aSpan, spanId }, 5n, 'n1'));
+  const statuses = [413, 200, 503, 503, 200];
+  const { post, sent } = aReceiver(() => answer(statuses[sent.length - 1]!));
+  const sender = otlp(post);
+  expect(await deliver(() => sender.spans(spans))).toEqual({ taken: 4, refused: 0 });
+  const idsOf = ({ body }: Sent): string[] =>
+    decodeTracesRequest(gunzipSync(body)).resources.flatMap((r) =>
+      r.scopes.flatMap((scope) => scope.spans.map(({ spanId }) => spanId)),
+    );
+  const [first, second] = [ids.slice(0, 2), ids.slice(2)];
+  expect(sent.map(idsOf)).toEqual([ids, first, second, second, second]);
+  const tooLarge = [413, 204, 503, 204];
+  const receiver = aReceiver(() => answer(tooLarge[receiver.sent.length - 1]!, written(2)));
+  const writer = remoteWrite(receiver.post);
+  expect(await deliver(() => writer.samples(four))).toEqual({ taken: 4, refused: 0 });
+  const namesOf = ({ body }: Sent): string[] => {
+    const text = Buffer.from(snappyDecompress(body, 1e6)).toString('latin1');
+    return ['m1', 'm2', 'm3', 'm4'].filter((name) => text.includes(name));
+  };
+  expect(receiver.sent.slice(1).map(namesOf)).toEqual([
+    ['m1', 'm2'],
+    ['m3', 'm4'],
+    ['m3', 'm4'],
+  ]);
 });
 
 test('Retry-After is seconds or a date, and bounded', () => {
@@ -299,7 +357,9 @@ test('an OTLP request that is too large is halved between points, never within a
       .flatMap((one) => times.map((time) => sample(one, count, time)));
   const { post, sent } = aReceiver(() => answer(sent.length === 1 ? 413 : 200));
   // The middle of the samples is within the histogram, whose two points alternate.
-  expect(await otlp(post).samples([...four, ...histogram([1_000, 2_000], 9)])).toEqual({ taken: 12, refused: 0 });
+  const all = [...four, ...histogram([1_000, 2_000], 9)];
+  const sender = otlp(post);
+  expect(await deliver(() => sender.samples(all))).toEqual({ taken: 12, refused: 0 });
   const points = sent.map(({ body }) =>
     decodeMetricsRequest(gunzipSync(body)).resources[0]!.scopes[0]!.metrics.flatMap(({ data }) =>
       (data!.points as readonly Partial<HistogramPoint>[]).map((p) => [p.timeNs! / 1e6, p.count, p.sum]),
@@ -319,26 +379,14 @@ test('the points that an OTLP answer of partial success rejects count as refused
 });
 
 test('spans go to their own path; a receiver without that path gets no more spans, but still metrics', async () => {
-  const record = {
-    traceId: '0af7651916cd43dd8448eb211c80319c',
-    spanId: 'b7ad6b7169203331',
-    name: 'GET /',
-    kind: 'server',
-    start: '',
-    durationNs: 1_000,
-    status: 'error' as const,
-    namespace: 'shop',
-    method: 'GET',
-    attributes: { 'server.port': 80 },
-  };
-  const span = encodeSpan(record, 5n, 'n1');
+  const span = encodeSpan(aSpan, 5n, 'n1');
   const known = aReceiver(() => answer(200));
   expect(await otlp(known.post, 'https://o.example.com/v1/metrics').spans([span])).toEqual({ taken: 1, refused: 0 });
   expect(known.sent[0]!.url).toBe('https://o.example.com/v1/traces');
   const { attributes, scopes } = decodeTracesRequest(gunzipSync(known.sent[0]!.body)).resources[0]!;
   expect(attributes).toContainEqual({ key: 'k8s.namespace.name', value: 'shop' });
   expect(scopes[0]!.spans[0]).toMatchObject({
-    traceId: record.traceId,
+    traceId: aSpan.traceId,
     kind: 'server',
     status: 'error',
     startNs: 5n,
