@@ -1,7 +1,8 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { errorText, isBlameless } from '../../../base/errors.ts';
+import { type Defined, learn, SegmentDefinitions } from './definitions.ts';
 import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
-import { type Definitions, type QueuedSample, readSamples, readSeries, readSpans, recordKinds } from './record.ts';
+import { type QueuedSample, readSamples, readSpans, recordKinds } from './record.ts';
 import { belongTogether, SegmentWriter } from './segment-writer.ts';
 import {
   contentOf,
@@ -46,12 +47,6 @@ interface Filling {
   damaged: SegmentContent;
 }
 
-/** The definitions of a segment before an offset. */
-interface Defined {
-  readonly known: Definitions;
-  upTo: number;
-}
-
 /** A round ends with the record that reaches this. Units: bytes. */
 const roundBytes = 4 * 1024 * 1024;
 /** Reads in a row that fail with EIO before the file counts as damaged. The exporter tries once a second. */
@@ -81,8 +76,9 @@ export class ExportQueue {
   #file: FileHandle | null = null;
   /** Makes the records of the segment (file) being written. */
   #writer: SegmentWriter | null = null;
-  /** The definitions of the segment that is written, and of those that are read. */
-  readonly #definitions = new Map<number, Defined>();
+  /** The definitions that the segment being written has on the disk. */
+  #defined: Defined | null = null;
+  readonly #definitions = new SegmentDefinitions();
   #samples: QueuedSample[] = [];
   #spans: Uint8Array[] = [];
   /** Memory of the items that were appended and are not written yet. Units: bytes. */
@@ -214,7 +210,7 @@ export class ExportQueue {
       }
       segment.bytes += bytes.length;
       if (tooLarge > 0) this.#options.onDropped(tooLarge, 'too_large', 0);
-      this.#definitions.get(segment.number)!.upTo = segment.bytes;
+      this.#defined!.upTo = segment.bytes;
       await this.#settle();
       this.#writeError = null;
     } catch (error) {
@@ -231,9 +227,10 @@ export class ExportQueue {
     const number = ++this.#lastNumber;
     const path = segmentPath(this.#options.dir, number);
     this.#file = await open(path, 'w', 0o640);
-    this.#segments.push({ number, path, bytes: 0 });
+    const segment = { number, path, bytes: 0 };
+    this.#segments.push(segment);
     this.#writer = new SegmentWriter();
-    this.#definitions.set(number, { known: this.#writer.known, upTo: 0 });
+    this.#defined = this.#definitions.begin(segment, this.#writer.known);
     return this.#file;
   }
 
@@ -241,10 +238,11 @@ export class ExportQueue {
     const file = this.#file;
     this.#file = null;
     this.#writer = null;
+    this.#defined = null;
     if (!file) return;
     // A receiver may be away for hours: what no reader needs soon is read from the file again.
-    const { number } = this.#segments.at(-1)!;
-    if (number !== this.#progress.done.segment) this.#definitions.delete(number);
+    const segment = this.#segments.at(-1)!;
+    if (segment.number !== this.#progress.done.segment) this.#definitions.forget(segment);
     await file.datasync().finally(() => file.close());
   }
 
@@ -308,7 +306,7 @@ export class ExportQueue {
     // A file that is being written is complete only in its part that was there when the reading began.
     const isWritten = segment === this.#segments.at(-1) && this.#file !== null;
     try {
-      const defined = await this.#define(segment, from);
+      const defined = await this.#definitions.before(segment, from);
       for await (const { payload, end } of recordsOf(segment, from)) {
         const kind = payload[0];
         if (kind === recordKinds.series) learn(defined, payload, end);
@@ -351,20 +349,6 @@ export class ExportQueue {
     return isBlameless(error) || (syscall !== undefined && code !== 'ENOENT');
   }
 
-  /** The definitions of a segment before an offset: known from writing or reading it, else read from its start. */
-  async #define(segment: Segment, before: number): Promise<Defined> {
-    const had = this.#definitions.get(segment.number);
-    if (had && had.upTo >= before) return had;
-    const made: Defined = { known: { series: [], texts: [] }, upTo: 0 };
-    this.#definitions.set(segment.number, made);
-    for await (const { payload, end } of recordsOf(segment, 0)) {
-      if (end > before) break;
-      learn(made, payload, end);
-    }
-    made.upTo = Math.max(made.upTo, before);
-    return made;
-  }
-
   /** False once the files of the round were dropped, as those of a full queue are. */
   holds({ end }: Pick<Round, 'end'>): boolean {
     return isBefore(this.#progress.done, end);
@@ -397,7 +381,7 @@ export class ExportQueue {
 
   async #remove(segment: Segment): Promise<void> {
     this.#segments = this.#segments.filter((s) => s !== segment);
-    this.#definitions.delete(segment.number);
+    this.#definitions.forget(segment);
     await removeSegment(segment).catch(() => {});
   }
 
@@ -410,10 +394,4 @@ export class ExportQueue {
       .then(() => saveProgress(this.#options.dir, this.#progress))
       .catch((error: unknown) => void (this.#writeError = errorText(error))));
   }
-}
-
-function learn(defined: Defined, payload: Uint8Array, end: number): void {
-  if (end <= defined.upTo) return;
-  if (payload[0] === recordKinds.series) readSeries(payload, defined.known);
-  defined.upTo = end;
 }
