@@ -110,7 +110,7 @@ function partialSuccess(body: Uint8Array): { rejected: number; reason: string } 
       while (!inner.done) {
         const field = inner.key();
         if (field === 8) rejected = Math.max(0, inner.int());
-        else if (field === 18) reason = inner.string();
+        else if (field === 18) reason = inner.text();
         else inner.skip(field & 7);
       }
     }

@@ -372,11 +372,17 @@ test('an OTLP request that is too large is halved between points, never within a
   expect([result, small.sent.length]).toEqual([{ taken: 0, refused: 4, reason: 'a single item is too large' }, 1]);
 });
 
-test('the points that an OTLP answer of partial success rejects count as refused', async () => {
-  const body = String.fromCharCode(10, 6, 8, 2, 18, 2) + 'no';
-  const { post } = aReceiver(() => answer(200, {}, body));
-  expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason: 'no' });
-});
+test.each([
+  ['no', Buffer.from('no')],
+  ['n\ufffd', Uint8Array.of(0x6e, 0xff)],
+])(
+  'the points that an OTLP answer of partial success rejects count as refused, for the reason %j',
+  async (reason, text) => {
+    const body = Buffer.from([10, 6, 8, 2, 18, 2, ...text]);
+    const { post } = aReceiver(() => ({ ...answer(200), body }));
+    expect(await otlp(post).samples(four)).toEqual({ taken: 2, refused: 2, reason });
+  },
+);
 
 test('spans go to their own path; a receiver without that path gets no more spans, but still metrics', async () => {
   const span = encodeSpan(aSpan, 5n, 'n1');
