@@ -81,7 +81,7 @@ const exporting = {
     Exporting: 'Every destination takes what is sent.',
     DestinationNotAllowed:
       'No policy allows the host of a destination, or its address is one that nothing may be sent to.',
-    SendFailing: 'A destination does not take what is sent.',
+    SendFailing: 'A destination does not take what is sent, or its queue on a node cannot be opened or read.',
   },
 } as const satisfies ConditionTable[string];
 
