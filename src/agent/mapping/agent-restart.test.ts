@@ -15,9 +15,12 @@ beforeEach(async () => {
 });
 afterEach(() => store.close());
 
-/** An agent over the store. Times are seconds after `t0`; the counters started an hour before. */
+/**
+ * An agent over the store. Times are seconds after `t0`; the counters started an hour before. The instrument exports in
+ * the given interval, in seconds.
+ */
 class Agent {
-  readonly #mapper = new SeriesMapper(defaultPolicy('n'));
+  readonly #mapper: SeriesMapper;
   #stored: string[] = [];
   readonly #sink: SampleSink = {
     append: (series, tMs, value) => {
@@ -29,6 +32,10 @@ class Agent {
     start: (series, startMs) => void (store.appendStart(series, startMs) && this.#stored.push('zero')),
     stored: (series, sinceMs) => store.newestValue(series, sinceMs),
   };
+
+  constructor(interval = 10) {
+    this.#mapper = new SeriesMapper({ ...defaultPolicy('n'), exportIntervalMs: interval * 1_000 });
+  }
 
   /**
    * Takes a request with a counter of each server, or with a histogram of as many values of that mean, all beyond its
@@ -167,4 +174,28 @@ test('a sum goes on also where a config or a pod that comes after the restart le
   after.setDropLabels(15, 'server_address');
   expect(after.send(20, { a: 105 })).toEqual(['c: 110']);
   expect(after.send(21, { b: 12 })).toEqual(['c: 110']);
+});
+
+test('a sum whose counters come only every few minutes goes on between two exports', () => {
+  new Agent(120).send(0, { a: 100, b: 100 });
+  const after = new Agent(120);
+  expect(after.send(10, { a: 101, b: 101 })).toEqual(['c: 202']);
+  after.expire(80);
+  expect(after.send(130, { a: 103, b: 103 })).toEqual(['c: 206']);
+});
+
+test('a sum whose counters come less often than a query looks back goes on, also where one export is late', () => {
+  const agent = new Agent(600);
+  expect(agent.send(0, { a: 100, b: 100 })).toEqual(['c: 200']);
+  for (const at of [600, 1_250, 1_800]) {
+    agent.expire(at - 10);
+    expect(agent.send(at, { a: 100, b: 100 + at })).toEqual([`c: ${200 + at}`]);
+  }
+});
+
+test('a counter that comes only in the second export after a restart is not counted again', () => {
+  new Agent(120).send(0, { a: 100, b: 10 });
+  const after = new Agent(120);
+  expect(after.send(10, { a: 103 })).toEqual(['c: 110']);
+  expect(after.send(130, { b: 12 })).toEqual(['c: 110']);
 });

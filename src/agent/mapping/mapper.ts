@@ -14,7 +14,7 @@ import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';
 import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, SeriesLimits } from './series-limits.ts';
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
-import { rememberEndedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
+import { rememberedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
 import { addend, countBehind, countedSoFar, incrementOf, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares, streamWeight } from './stream-shares.ts';
@@ -245,7 +245,7 @@ export class SeriesMapper {
     const reset = isReset(stream, point, values);
     const tMs = Math.floor(point.timeNs / 1e6);
     this.#touch(stream, point, sink);
-    if (first) noteStart(stream, point.startNs, values, tMs);
+    if (first) noteStart(stream, point.startNs, values, tMs, this.#policy.exportIntervalMs);
     if (reset) placeZero(stream, point, values, tMs);
     if (point.exemplars && point.exemplars.length > 0) noteExemplars(stream.series, point.exemplars, this.exemplars);
     if (first || reset || stream.shape.mode !== 'counter' || stream.shape.kind === 'summary') {
@@ -351,10 +351,11 @@ export class SeriesMapper {
   expire(now: Moment, sink: SampleSink): void {
     for (const stream of this.#streams) {
       const silence = now.mono - stream.seenMs;
+      const limit = silenceLimit(stream, this.#policy.exportIntervalMs);
       if (stream.sender?.forged) this.#notePoint(stream);
       if (stream.endedMs === 0) {
-        if (silence > silenceLimit(stream)) this.#end(stream, now, sink);
-      } else if (silence > rememberEndedMs) this.#forget(stream);
+        if (silence > limit) this.#end(stream, now, sink);
+      } else if (silence > rememberedMs(limit)) this.#forget(stream);
     }
     this.#pace.settle(this.#streams);
   }
@@ -562,7 +563,8 @@ export class SeriesMapper {
       if (series.component.mode === 'level') series.total += addend(stream.values[i]!);
       else if (series.lastMs === 0) series.total += stream.values[i]!;
     });
-    noteStart(stream, stream.startNs, stream.values, Math.floor(stream.timeNs / 1e6));
+    const tMs = Math.floor(stream.timeNs / 1e6);
+    noteStart(stream, stream.startNs, stream.values, tMs, this.#policy.exportIntervalMs);
   }
 
   #release(stream: Stream, series: readonly Series[]): void {

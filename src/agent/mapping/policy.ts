@@ -1,3 +1,4 @@
+import { parseDuration } from '../../base/duration.ts';
 import { builtinLimits, type CaptureConfig, type CaptureMonitorRule } from '../../capture/index.ts';
 import { type FlowSide, flowSides } from '../identity/enrich-flow.ts';
 import { Redactors } from '../redaction/redactor.ts';
@@ -19,6 +20,8 @@ export interface MappingPolicy {
   readonly cluster: string;
   /** The sides of a flow on which a policy asks for the node, so that an end on another node keeps it. */
   readonly farNodes: ReadonlySet<FlowSide>;
+  /** The instrument reports all of its streams once in this time, ms. */
+  readonly exportIntervalMs: number;
 }
 
 /** The instrument's own default bounds for durations (seconds) and body sizes (bytes). */
@@ -29,6 +32,8 @@ export const defaultSizeBounds: readonly number[] = [0, 32, 64, 128, 256, 512, 1
 
 /** Labels that multiply series with every restart or client and add no information beyond other labels. */
 const churnLabels: ReadonlySet<string> = new Set(['k8s_pod_start_time', 'k8s_pod_uid', 'server_address']);
+
+const defaultExportIntervalMs = 10_000;
 
 /** The policy before any capture config is known. */
 export function defaultPolicy(node: string): MappingPolicy {
@@ -43,6 +48,7 @@ export function defaultPolicy(node: string): MappingPolicy {
     redactors: new Redactors(),
     cluster: '',
     farNodes: new Set(),
+    exportIntervalMs: defaultExportIntervalMs,
   };
 }
 
@@ -59,13 +65,13 @@ export function policyOf(node: string, config: CaptureConfig): MappingPolicy {
     redactors: new Redactors(redaction),
     cluster: clusterOf(config.instrument.yaml),
     farNodes: farNodesOf(config.instrument.yaml),
+    exportIntervalMs: exportIntervalOf(config.instrument.yaml),
   };
 }
 
 /** The cluster's name in the instrument's file, in the form in which the controller writes it. */
 function clusterOf(yaml: string): string {
-  const text = /^ {4}cluster_name: (.+)$/m.exec(yaml)?.[1] ?? '';
-  return text.startsWith('"') ? String(JSON.parse(text)) : text;
+  return scalar(/^ {4}cluster_name: (.+)$/m.exec(yaml)?.[1] ?? '');
 }
 
 /**
@@ -76,4 +82,15 @@ function farNodesOf(yaml: string): ReadonlySet<FlowSide> {
   const list = /^ {4}obi_network_flow_bytes:\n {6}include: \[(.*)\]$/m.exec(yaml)?.[1] ?? '';
   const names = new Set(list.replaceAll('"', '').split(', '));
   return new Set(flowSides.filter((side) => names.has(`k8s.${side}.node.name`) || names.has(`k8s.${side}.*`)));
+}
+
+/** The interval of metrics in the instrument's file. */
+function exportIntervalOf(yaml: string): number {
+  const text = /^otel_metrics_export:\n(?: {2}.*\n)*? {2}interval: (.+)$/m.exec(yaml)?.[1];
+  return text === undefined ? defaultExportIntervalMs : parseDuration(scalar(text), 'otel_metrics_export.interval');
+}
+
+/** A string as the controller writes it: plain, or in double quotes. */
+function scalar(text: string): string {
+  return text.startsWith('"') ? String(JSON.parse(text)) : text;
 }

@@ -51,23 +51,20 @@ export function placeZero(stream: Stream, point: PointBase, values: readonly num
 }
 
 /**
- * How long after its first sample a sum that went on from its stored value gets streams that the earlier process had
- * counted. Instruments report all streams in each of their intervals, which are shorter.
- * Units: ms.
- */
-const resumingMs = 60_000;
-
-/**
  * Notes the start time of a new stream. Before the first sample of a series it is kept with the series, of several
  * streams the earliest. A series whose values go both ways has no start time. A series that has just gone on from its
- * stored value counts a stream that started before from now on, because that value contains what it had counted.
+ * stored value counts a stream that started before from now on, because that value contains what it had counted. The
+ * instrument reports all streams in each of its intervals, so that they all come within the first one; half of another
+ * one, or what is left of a minute, is for a late export.
  */
 export function noteStart(
   { series, family, values: counted }: Stream,
   startNs: number,
   values: ArrayLike<number>,
   tMs: number,
+  exportIntervalMs: number,
 ): void {
+  const resumingMs = Math.max(60_000, 1.5 * exportIntervalMs);
   const startMs = Math.floor(startNs / 1e6);
   if (startMs <= 0 || startMs >= tMs || family.type === 'gauge') return;
   for (const [i, s] of series.entries()) {

@@ -265,6 +265,15 @@ test('flows that differ only in the far node share a series, unless a policy ask
   }
 });
 
+test('the interval of exports is that of the metrics in the instrument’s file', () => {
+  const exporting = (instrument: object): number => {
+    const { nodes } = compile(aWorld({ policies: [aPolicy('p', { instrument })] }));
+    return policyOf('n', nodes.get('node-1')!.config).exportIntervalMs;
+  };
+  expect(exporting({ exportInterval: '2m30s', pollInterval: '20s' })).toBe(150_000);
+  expect(exporting({})).toBe(10_000);
+});
+
 test('exponential histograms are converted to the bounds of the policy', () => {
   const config = aConfig([], { histogram: { durationBounds: [1, 2] } });
   expect(policyOf('n', config).durationBounds).toEqual([1, 2]);

@@ -61,14 +61,19 @@ export interface Stream {
 
 /**
  * How long a stream may be silent before its series end. Units: ms.
- * Three of its own intervals, at least 30 s so that one late export does not end it, at most the lookback of a query.
+ * Three intervals, its own or those of the instrument's exports, at least 30 s so that one late export does not end it,
+ * and at most the lookback of a query. A stream that is exported less often than that must not end between two exports:
+ * when it comes back, its history would be an increase.
  */
-export function silenceLimit(stream: Pick<Stream, 'gapMs'>): number {
-  return stream.gapMs === 0 ? 60_000 : Math.min(Math.max(3 * stream.gapMs, 30_000), 300_000);
+export function silenceLimit({ gapMs }: Pick<Stream, 'gapMs'>, exportIntervalMs: number): number {
+  const threeMs = Math.max(3 * gapMs, 3 * exportIntervalMs, gapMs === 0 ? 60_000 : 30_000);
+  return Math.max(Math.min(threeMs, 300_000), 1.5 * exportIntervalMs);
 }
 
 /**
- * How long an ended stream is remembered, so that a reset is detected when the stream returns, even if its value is
- * larger than before. Units: ms.
+ * How long a stream that ended after `limitMs` of silence is remembered from its last point on, so that a reset is
+ * detected when the stream returns, even if its value is larger than before. Units: ms.
  */
-export const rememberEndedMs = 600_000;
+export function rememberedMs(limitMs: number): number {
+  return Math.max(600_000, 2 * limitMs);
+}
