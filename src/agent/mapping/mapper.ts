@@ -14,7 +14,7 @@ import type { MappingPolicy } from './policy.ts';
 import { metricProtocol } from './protocol.ts';
 import { type Charged, type LimitScope, type MonitorCounts, overflowLabels, SeriesLimits } from './series-limits.ts';
 import { type Family, type Group, type Series, SeriesTable } from './series-table.ts';
-import { rememberedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
+import { newStream, rememberedMs, silenceLimit, type Stream, type StreamSet } from './stream.ts';
 import { PeerNames } from './peer-names.ts';
 import { addend, countBehind, countedSoFar, incrementOf, isReset, keptUp, noteStart, placeZero } from './resets.ts';
 import { type StreamBounds, StreamShares, streamWeight } from './stream-shares.ts';
@@ -176,33 +176,20 @@ export class SeriesMapper {
       if (!isFlow(otlpName)) this.#identity.notePoint(resource, point, this.#identity.point(resource, point), now.mono);
       return null;
     }
-    const stream: Stream = {
+    const shape = layoutOf(expanded.shape).shape;
+    const values = new Float64Array(expanded.values.length);
+    const stream = newStream({
       set,
       otlpName,
       family,
       resource,
       point,
-      sender: null,
-      flow: null,
       account,
       weight,
-      peer: null,
-      unknown: false,
-      intervalMs: 0,
-      shape: layoutOf(expanded.shape).shape,
-      series: [],
-      group: null,
-      scope: null,
-      monitors: [],
-      values: new Float64Array(expanded.values.length),
-      startNs: 0,
-      timeNs: 0,
+      shape,
+      values,
       seenMs: now.mono,
-      gapMs: 0,
-      window: 0,
-      endedMs: 0,
-      forgotten: false,
-    };
+    });
     this.#streams.add(set, stream);
     this.#shares.add(account, weight);
     this.#bind(stream);

@@ -59,6 +59,44 @@ export interface Stream {
   forgotten: boolean;
 }
 
+/** What a stream has from its first point on. */
+type FirstSeen = Pick<
+  Stream,
+  'set' | 'otlpName' | 'family' | 'resource' | 'point' | 'account' | 'weight' | 'shape' | 'values' | 'seenMs'
+>;
+
+/** A stream before its first point is taken in: it feeds no series, and its sender has not been looked up. */
+export function newStream(seen: FirstSeen): Stream {
+  // Without a spread: V8 keeps the members of this literal in the object itself, and there are as many as streams.
+  return {
+    set: seen.set,
+    otlpName: seen.otlpName,
+    family: seen.family,
+    resource: seen.resource,
+    point: seen.point,
+    sender: null,
+    flow: null,
+    account: seen.account,
+    weight: seen.weight,
+    peer: null,
+    unknown: false,
+    intervalMs: 0,
+    shape: seen.shape,
+    series: [],
+    group: null,
+    scope: null,
+    monitors: [],
+    values: seen.values,
+    startNs: 0,
+    timeNs: 0,
+    seenMs: seen.seenMs,
+    gapMs: 0,
+    window: 0,
+    endedMs: 0,
+    forgotten: false,
+  };
+}
+
 /**
  * How long a stream may be silent before its series end. Units: ms.
  * Three intervals, its own or those of the instrument's exports, at least 30 s so that one late export does not end it,
