@@ -391,7 +391,6 @@ export class SeriesMapper {
       // A sender that is unknown so far may be proven only now. The rules of TCP statistics depend on all pods of the
       // workload at an end.
       if (same && !stream.unknown && metricFamily(stream.otlpName) !== 'TCPStats') continue;
-      if (stream.scope) this.#forgetLimit(stream);
       this.#rebind(stream, left);
       moved++;
     }
@@ -432,8 +431,9 @@ export class SeriesMapper {
           paths: [valueOf('url.path'), valueOf('http.route')].filter((path) => path !== ''),
         });
     const before = stream.group;
+    const scopeBefore = stream.scope;
+    if (scopeBefore) this.#forgetLimit(stream);
     stream.monitors = monitors;
-    stream.scope = null;
     stream.intervalMs = rules.intervalMs;
     if (!rules.keep) return this.#feed(stream, null, before);
     const base = subjectLabels(stream, subject, rules, this.#policy, this.#peers, this.#made);
@@ -452,7 +452,7 @@ export class SeriesMapper {
     // New series count for the sender that made the group, which may be another than this stream's.
     if (count > 0 && group && !isNew) scope ??= group.charge.exceeded(count, own);
     if (scope) {
-      this.#noteLimit(stream, scope, size);
+      this.#noteLimit(stream, scope, size, scopeBefore);
       group = this.#overflowGroup(stream, { base, namespaces, scope, size }, renewed);
     } else if (!group) {
       group = this.table.addGroup(stream.family, base, this.limits.charge(charged));
@@ -490,9 +490,10 @@ export class SeriesMapper {
     if (sender) this.#identity.notePoint(resource, point, sender, seenMs);
   }
 
-  #noteLimit(stream: Stream, scope: LimitScope, size: number): void {
+  /** Notes that a stream is beyond a limit. It counts as a hit unless it was beyond the same limit before. */
+  #noteLimit(stream: Stream, scope: LimitScope, size: number, scopeBefore: LimitScope | null): void {
     stream.scope = scope;
-    this.limitHits[scope] += size;
+    if (scope !== scopeBefore) this.limitHits[scope] += size;
     for (const monitor of stream.monitors) monitor.droppedSeries += size;
   }
 

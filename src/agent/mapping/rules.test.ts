@@ -443,6 +443,24 @@ describe('data with two ends', () => {
     expect(samples).toEqual(['1', 'stale', '5']);
   });
 
+  test('a series beyond a limit counts once for it, however many pods and configs come, until it was within it', () => {
+    const config = (maxSeriesPerNode: number): CaptureConfig =>
+      aConfig([asking], { limits: { ...builtinLimits, maxSeriesPerNode } });
+    const run = new Run(config(1));
+    const now = { wall: t0 + 2_000, mono: 2_000 };
+    for (const x of ['1', '2']) run.send({ name: 'obi.stat.tcp.rtt', point: { ...toWeb, x } }, 1);
+    const counted = (): number[] => [run.mapper.limitHits.node, run.mapper.streams];
+    expect(counted()).toEqual([1, 2]);
+    for (const name of ['web-2', 'web-3']) {
+      run.identity.pods.upsert(podIdentity(aPod(`shop/${name}`)));
+      expect(run.mapper.refreshIdentity(now, run.sink)).toBe(2);
+    }
+    run.mapper.setPolicy(policyOf('n', config(1)), now, run.sink);
+    expect(counted()).toEqual([1, 2]);
+    for (const most of [2, 1]) run.mapper.setPolicy(policyOf('n', config(most)), now, run.sink);
+    expect(counted()).toEqual([2, 2]);
+  });
+
   test('both ends of a connection keep what either wants: labels that both drop, and the shorter interval', () => {
     const rule = (name: string, dropLabels: string[], intervalMs: number): Rule => ({
       ...{ namespace: name, pods: [name === 'shop' ? 'web-1' : 'db-0'], families: ['TCPStats'] },
