@@ -17,7 +17,7 @@ import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentFileHash, orderPath } from '../supervisor/state.ts';
 import { CaptureState } from './capture-state.ts';
 import type { RunningInstrument } from './instrument-probe.ts';
-import { saveRunning } from './last-good.ts';
+import { loadRunning, saveRunning } from './last-good.ts';
 
 let dir: string;
 let file: string;
@@ -299,4 +299,18 @@ test('a record of what the instrument ran, from before a start without a last go
   rmSync(orderPath(file));
   await setUp().state.apply(other, 'disk');
   expect(ordered()).toBe(hashOf(other));
+});
+
+test('the record that an agent started from is kept until the next config is on disk, however full that is', async () => {
+  const record = { config: other, held: false };
+  await saveRunning(dir, record);
+  const { state } = setUp();
+  await state.apply(other, 'seed');
+  const blocked = join(dir, 'capture-config.json.tmp');
+  mkdirSync(blocked);
+  expect(await state.apply(seed, 'push')).toMatchObject({ phase: 'Failed', reason: 'WriteFailed' });
+  expect(await loadRunning(dir, 'n1', silentLogger)).toEqual(record);
+  rmdirSync(blocked);
+  expect(await state.apply(seed, 'push')).toMatchObject({ phase: 'Written' });
+  expect(await loadRunning(dir, 'n1', silentLogger)).toBeNull();
 });

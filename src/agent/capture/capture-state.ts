@@ -196,12 +196,18 @@ export class CaptureState {
     return ack;
   }
 
-  /** Saves what a restarted agent needs, before a pushed config is put in force. */
+  /**
+   * Saves what a restarted agent needs, before a pushed config is put in force. The record comes before the config that
+   * the instrument does not run yet. Where none is needed, a record from before this process goes last: it may be the
+   * only config that a start can use.
+   */
   async #saveBefore(config: CaptureConfig, granted: boolean): Promise<void> {
     const { dataDir } = this.#options;
     const sameFile = this.#ack?.phase === 'Running' && this.#config?.instrument.yaml === config.instrument.yaml;
-    if (!sameFile) await this.#record(!granted);
+    const isKnown = this.#runs !== null;
+    if (!sameFile && isKnown) await this.#record(!granted);
     await saveLastGood(dataDir, config);
+    if (!sameFile && !isKnown) await this.#record(!granted);
   }
 
   /** A full disk does not keep the last good config from coming into force. */
