@@ -8,7 +8,8 @@ import type { InitConfigSettings } from './settings.ts';
 /**
  * Writes the instrument's file, that of `startConfig`, before the instrument starts: it exits without a file. Also
  * installs the supervisor into the instrument's container. Runs as an init container and ends.
- * Errors: those of the file system, and ERR_CONFIG_INVALID for an unknown instrument version.
+ * Errors: those of the file system, ERR_STORE_WRITE when it cannot read the data directory, and ERR_CONFIG_INVALID for
+ * an unknown instrument version.
  */
 export async function initConfig(settings: InitConfigSettings, deps: { logger: Logger }): Promise<void> {
   await handOverDataDir(settings.dataDir, settings.dataOwner);

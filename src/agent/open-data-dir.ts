@@ -13,11 +13,15 @@ export async function openDataDir(dataDir: string, options: StoreOptions): Promi
     await mkdir(dataDir, { recursive: true });
     return await openStore(options);
   } catch (cause) {
-    if (isOperatorError(cause)) throw cause;
-    throw new OperatorError('ERR_STORE_WRITE', `data-dir ${dataDir}: ${errorText(cause)}; ${remedyOf(cause)}`, {
-      cause,
-    });
+    throw isOperatorError(cause) ? cause : unusableDataDir(dataDir, cause);
   }
+}
+
+/** The error ERR_STORE_WRITE, with the remedy, for a data directory that the system does not let the agent use. */
+export function unusableDataDir(dataDir: string, cause: unknown): OperatorError {
+  return new OperatorError('ERR_STORE_WRITE', `data-dir ${dataDir}: ${errorText(cause)}; ${remedyOf(cause)}`, {
+    cause,
+  });
 }
 
 function remedyOf(cause: unknown): string {

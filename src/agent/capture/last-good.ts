@@ -4,6 +4,7 @@ import { canonicalJson } from '../../base/canonical-json.ts';
 import { errorText, isBlameless } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { type CaptureConfig, captureHash, parseCaptureConfig } from '../../capture/index.ts';
+import { unusableDataDir } from '../open-data-dir.ts';
 import { keepFile, readIfPresent, replaceFile } from './durable-file.ts';
 
 /** The last good capture config. After a start, the agent uses it until the operator pushes a config. */
@@ -24,11 +25,12 @@ export type Missing = 'absent' | 'unusable';
 
 /**
  * Reads the last good config. When it is unusable, this is logged as a warning.
- * Errors: that of the system if it cannot read the file for lack of memory, file descriptors or a right, as for all
- * files below. The file may be sound, so the agent should start again rather than without it.
+ * Errors: ERR_STORE_WRITE, with the remedy, if it cannot read the file for lack of memory, file descriptors or a right,
+ * as for all files below. The file may be sound, so the agent should start again rather than without it.
  */
 export async function loadLastGood(dataDir: string, node: string, logger: Logger): Promise<LastGood | Missing> {
-  const kept = await loadKept(join(dataDir, fileName), 'last good capture config', node, logger, (json) => json);
+  const file = { name: fileName, what: 'last good capture config' };
+  const kept = await loadKept(dataDir, file, node, logger, (json) => json);
   return typeof kept === 'string' ? kept : { hash: captureHash(kept.config), config: kept.config };
 }
 
@@ -37,12 +39,13 @@ export async function loadLastGood(dataDir: string, node: string, logger: Logger
  * this is logged as a warning.
  */
 async function loadKept(
-  path: string,
-  what: string,
+  dataDir: string,
+  { name, what }: { readonly name: string; readonly what: string },
   node: string,
   logger: Logger,
   member: (json: unknown) => unknown,
 ): Promise<{ config: CaptureConfig; json: unknown } | Missing> {
+  const path = join(dataDir, name);
   try {
     const bytes = await readIfPresent(path);
     if (!bytes) return 'absent';
@@ -51,7 +54,7 @@ async function loadKept(
     if (config.node === node) return { config, json };
     logger.warn(`${what} is for another node`, { path, node: config.node });
   } catch (error) {
-    if (isBlameless(error)) throw error;
+    if (isBlameless(error)) throw unusableDataDir(dataDir, error);
     logger.warn(`${what} cannot be used`, { path, error: errorText(error) });
   }
   return 'unusable';
@@ -88,7 +91,7 @@ export async function loadRetention(
       ...(typeof sizeBytes === 'number' ? { sizeBytes } : {}),
     };
   } catch (error) {
-    if (isBlameless(error)) throw error;
+    if (isBlameless(error)) throw unusableDataDir(dataDir, error);
     logger.warn('saved retention cannot be used', { path, error: errorText(error) });
     return {};
   }
@@ -106,9 +109,9 @@ const runningName = 'capture-running.json';
 
 /** Reads the record; null without one. A damaged record, or one of another node, is skipped with a warning. */
 export async function loadRunning(dataDir: string, node: string, logger: Logger): Promise<RunningRecord | null> {
-  const what = 'record of the running capture config';
+  const file = { name: runningName, what: 'record of the running capture config' };
   const member = (json: unknown): unknown => (json as Partial<RunningRecord>).config;
-  const kept = await loadKept(join(dataDir, runningName), what, node, logger, member);
+  const kept = await loadKept(dataDir, file, node, logger, member);
   if (typeof kept === 'string') return null;
   return { config: kept.config, held: (kept.json as Partial<RunningRecord>).held === true };
 }

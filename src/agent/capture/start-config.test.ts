@@ -1,10 +1,11 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { createLogger } from '../../base/logger.ts';
 import { captureHash, type CaptureConfig, zeroConfig } from '../../capture/index.ts';
-import { loadRetention, saveLastGood, saveRunning } from './last-good.ts';
+import { withoutRight } from '../../testing/without-right.ts';
+import { loadRetention, loadRunning, saveLastGood, saveRunning } from './last-good.ts';
 import { startConfig } from './start-config.ts';
 
 let dir: string;
@@ -51,24 +52,16 @@ test('an agent starts with the last good config; without one, with the built-in 
   expect(await start()).toEqual({ config: pushed, source: 'disk' });
 });
 
-/** Runs something as a user who may not read the files of this test. */
-async function withoutRight(run: () => Promise<void>): Promise<void> {
-  chmodSync(dir, 0);
-  const isRoot = process.geteuid!() === 0;
-  if (isRoot) process.seteuid!(65_534);
-  try {
-    await run();
-  } finally {
-    if (isRoot) process.seteuid!(0);
-    chmodSync(dir, 0o700);
-  }
-}
-
-test('an agent that lacks the right to read sound files does not start, and the error names the file', async () => {
+test('an agent that lacks the right to read sound files does not start, and the error names the file and the remedy', async () => {
   await saveLastGood(dir, pushed);
-  await withoutRight(async () => {
-    await expect(start()).rejects.toThrow(/EACCES: permission denied.*capture-config\.json/);
-    await expect(loadRetention(dir, logger)).rejects.toThrow(/EACCES: permission denied.*retention\.json/);
+  const error = (name: string): object => ({
+    code: 'ERR_STORE_WRITE',
+    message: expect.stringMatching(`^data-dir ${dir}: .*EACCES: .*${name}.*; let the user of the agent read`) as string,
+  });
+  await withoutRight(dir, async () => {
+    await expect(start()).rejects.toMatchObject(error('capture-config.json'));
+    await expect(loadRunning(dir, 'n1', logger)).rejects.toMatchObject(error('capture-running.json'));
+    await expect(loadRetention(dir, logger)).rejects.toMatchObject(error('retention.json'));
   });
   expect(lines).toEqual([]);
 });

@@ -5,6 +5,7 @@ import { createLogger } from '../../base/logger.ts';
 import { readSettings } from '../../base/settings.ts';
 import { type CaptureConfig, zeroConfig } from '../../capture/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import { withoutRight } from '../../testing/without-right.ts';
 import { labelsFromObject } from '../../tsdb/index.ts';
 import { startConfig } from '../capture/start-config.ts';
 import { emptyScope, type MetricsRequest, type Span, type TracesRequest } from '../otlp/model.ts';
@@ -76,6 +77,16 @@ function spanRequest(): TracesRequest {
   };
   return { resources: [{ attributes: [], scopes: [{ scope: emptyScope, spans: [span] }] }] };
 }
+
+test('a data directory without rights for the user of the agent ends the start with the remedy', async () => {
+  mkdirSync(settings.dataDir);
+  await withoutRight(settings.dataDir, async () => {
+    await expect(run(() => Promise.resolve())).rejects.toMatchObject({
+      code: 'ERR_STORE_WRITE',
+      message: expect.stringMatching(/^data-dir .*EACCES.*; let the user of the agent read and write it/) as string,
+    });
+  });
+});
 
 test('the redaction of a config holds for flows in the stream', async () => {
   await run(async ({ consumer, ring }, push) => {
