@@ -25,8 +25,9 @@ const noSides: ReadonlySet<FlowSide> = new Set();
  * that pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A
  * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
  * name: a node has no namespace, so its name cannot make the flow count for a wrong namespace.
- * The instrument is always asked for the node of each end, because without addresses a workload that has pods here and
- * elsewhere can be either. That of a far end is kept only for the sides in `farNodes`.
+ * The instrument is always asked for the node of each end of a flow, because without addresses a workload that has pods
+ * here and elsewhere can be either. That of a far end is kept only for the sides in `farNodes`. TCP statistics have the
+ * addresses of both ends unless the instrument is told to leave them out.
  * Shape: pure.
  */
 export function enrichFlow(

@@ -232,7 +232,8 @@ describe('the ends of a flow', () => {
 
   describe('between workloads that have pods on this node and on others', () => {
     const here = nodePods(
-      ...['shop/web-1', 'shop/cart-1'].map((name) => aPod(name, { owner: ['StatefulSet', name.slice(5, -2)] })),
+      aPod('shop/web-1', { owner: ['StatefulSet', 'web'], ip: '10.0.0.5' }),
+      aPod('shop/cart-1', { owner: ['StatefulSet', 'cart'], ip: '10.0.0.6' }),
     ).pods;
     const named = (side: string, name: string, node: string): Record<string, string> => ({
       ...{ [`k8s.${side}.namespace`]: 'shop', [`k8s.${side}.owner.name`]: name },
@@ -251,6 +252,19 @@ describe('the ends of a flow', () => {
       ['far', 'far', [undefined, undefined, '']],
     ])('a flow from node %s to %s has the ends on this node that the instrument says', (src, dst, expected) => {
       expect(nodesOf(src, dst)).toEqual(expected);
+    });
+
+    test('TCP statistics name no node, but the address of each end: one of no pod here is elsewhere', () => {
+      const ends = { ...named('src', 'web', ''), ...named('dst', 'cart', '') };
+      const [web1, cart1, far] = ['10.0.0.5', '10.0.0.6', '10.9.9.9'];
+      const localOf = (src: string, dst: string): readonly unknown[] => {
+        const given = attributes({ ...ends, 'src.address': src, 'dst.address': dst });
+        const { attributes: got, local } = enrichFlow(given, here);
+        return [plain(got)['k8s.src.node.name'], plain(got)['k8s.dst.node.name'], local.join()];
+      };
+      expect(localOf(web1, far)).toEqual(['n', undefined, 'shop']);
+      expect(localOf(far, cart1)).toEqual([undefined, 'n', 'shop']);
+      expect(localOf(far, far)).toEqual([undefined, undefined, '']);
     });
 
     test('an instrument that runs an earlier file names no node, and both workloads are taken to be here', () => {
