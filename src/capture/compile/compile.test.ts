@@ -616,6 +616,15 @@ describe('sets, limits, exclusions', () => {
     expect(monitorRule(more, 0)!.intervalMs).toBeUndefined();
     expect(monitorRule(more, 1)!.intervalMs).toBe(30_000);
   });
+  test('the instrument keeps a metric that no longer changes for two exports at least', () => {
+    const exported = (exportInterval: string): unknown => {
+      const result = compile(aWorld({ policies: [aPolicy('p', { instrument: { exportInterval } })] }));
+      return fileOf(result).otel_metrics_export;
+    };
+    expect(exported('10s')).toMatchObject({ interval: '10s', ttl: '5m' });
+    expect(exported('10m')).toMatchObject({ interval: '10m', ttl: '20m' });
+  });
+
   test('of several limits the smallest holds, and the condition of a monitor that asks for more says so', () => {
     const more = {
       policies: [

@@ -107,7 +107,8 @@ function instrumentDocument(s: InstrumentSettings, entries: readonly YamlValue[]
       endpoint: s.otlpEndpoint,
       protocol: 'http/protobuf',
       interval: formatDuration(s.exportIntervalMs),
-      ttl: '5m',
+      // The instrument drops a metric that has not changed for this time. It must have exported the last change before.
+      ttl: formatDuration(Math.max(300_000, 2 * s.exportIntervalMs)),
       reporters_cache_len: 2048,
       histogram_aggregation:
         s.histograms.type === 'Exponential' ? 'base2_exponential_bucket_histogram' : 'explicit_bucket_histogram',
