@@ -144,6 +144,27 @@ test('a rotated key is found at its first use once the cool-down is over', async
   expect(await outcome('key-1')).toBe('found');
 });
 
+test('a key that the issuer began to use during an outage is found a second after it; until then its tokens get 503', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.rotate(testKey('other'), { kid: 'key-2', keepOld: true });
+  issuer.fault = { status: 500 };
+  clock.shift(31_000);
+  expect([await outcome('key-2'), await outcome('key-1')]).toEqual(['issuer_keys_unavailable', 'found']);
+  issuer.fault = undefined;
+  expect([await outcome('key-2'), issuer.hits]).toEqual(['issuer_keys_unavailable', 2]);
+  clock.shift(1_100);
+  expect(await outcome('key-2')).toBe('found');
+});
+
+test('unknown key ids cause at most one fetch in thirty seconds also while the issuer answers without a usable key', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.fault = set();
+  clock.shift(31_000);
+  expect([await outcome('nobody'), issuer.hits]).toEqual(['invalid_token', 2]);
+  clock.shift(29_000);
+  expect([await outcome('nobody'), issuer.hits]).toEqual(['invalid_token', 2]);
+});
+
 test('a key that the issuer withdrew is gone after ten minutes', async () => {
   expect(await outcome()).toBe('found');
   issuer.rotate(testKey('other'), { kid: 'key-2', keepOld: false });

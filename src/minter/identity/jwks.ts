@@ -12,7 +12,7 @@ export const jwksLimits = {
   freshMs: 10 * 60_000,
   /** How long the last good set is used while refreshes fail. */
   staleMs: 60 * 60_000,
-  /** At most one refetch for unknown key ids in this time, for the whole process. */
+  /** No refetch for an unknown key id in this time after an answer of the issuer. */
   cooldownMs: 30_000,
   /** Pause after a failed fetch, so that an outage of the issuer does not cause a flood of requests. */
   retryMs: 1_000,
@@ -32,18 +32,20 @@ export interface JwksOptions {
 /**
  * The issuer's signing keys, by key id.
  * Guarantees: one fetch at a time; no redirect followed; a set without any usable key never replaces a good one.
- * Errors of `find`: Refusal `issuer_keys_unavailable` when no set could be fetched; `invalid_token` for an unknown key,
- * also when the issuer answered the last fetch without a usable key.
+ * Errors of `find`, when the set in force lacks the key: Refusal `issuer_keys_unavailable` when the last fetch failed,
+ * because a later one may have the key; `invalid_token` when the issuer answered it, also without a usable key.
  */
 export class Jwks {
   readonly #options: JwksOptions;
   readonly #fetch: typeof fetch;
   #keys: KeySet | undefined;
   #fetchedAt = Number.NEGATIVE_INFINITY;
-  #lookedForUnknownAt = Number.NEGATIVE_INFINITY;
+  /** When the issuer last answered, with or without usable keys. */
+  #answeredAt = Number.NEGATIVE_INFINITY;
+  /** Whether the issuer answered the last fetch. */
+  #answered = false;
+  /** When the last fetch ended that gave no usable key. */
   #failedAt = Number.NEGATIVE_INFINITY;
-  /** True when the issuer answered the last fetch, but without a usable key. */
-  #answeredWithoutKeys = false;
   #refreshing: Promise<void> | undefined;
 
   constructor(options: JwksOptions) {
@@ -70,13 +72,10 @@ export class Jwks {
     }
     const known = this.#inForce?.get(kid);
     if (known) return known;
-    if (this.#inForce && this.#now() - Math.max(this.#lookedForUnknownAt, this.#fetchedAt) >= jwksLimits.cooldownMs) {
-      this.#lookedForUnknownAt = this.#now();
-      await this.#refresh();
-    } else if (this.#refreshing) await this.#refreshing;
+    if (this.#refreshing || this.#now() - this.#answeredAt >= jwksLimits.cooldownMs) await this.#refresh();
     const found = this.#inForce?.get(kid);
     if (found) return found;
-    if (!this.#inForce && !this.#answeredWithoutKeys) {
+    if (!this.#answered) {
       throw new Refusal(
         'issuer_keys_unavailable',
         'jwks_unavailable',
@@ -102,10 +101,11 @@ export class Jwks {
   }
 
   async #load(): Promise<void> {
-    this.#answeredWithoutKeys = false;
+    this.#answered = false;
     try {
       const keys = await fetchKeys(this.#fetch, this.#options.uri);
-      this.#answeredWithoutKeys = keys.size === 0;
+      this.#answered = true;
+      this.#answeredAt = this.#now();
       if (keys.size === 0) throw new OperatorError('ERR_INPUT_INVALID', 'key set without a usable RS256 key');
       this.#keys = keys;
       this.#fetchedAt = this.#now();
