@@ -3,6 +3,7 @@ import { createLogger } from '../../base/logger.ts';
 import { FakeIssuer, type JwksFault } from '../../testing/fake-issuer/fake-issuer.ts';
 import { testKey } from '../../testing/minter-world/keys.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
+import { until } from '../../testing/until.ts';
 import { Refusal } from '../refusal.ts';
 import { Jwks } from './jwks.ts';
 
@@ -169,6 +170,24 @@ test('a key that the issuer withdrew is gone after ten minutes', async () => {
   expect(await outcome()).toBe('found');
   issuer.rotate(testKey('other'), { kid: 'key-2', keepOld: false });
   clock.shift(10 * 60_000 + 1);
-  expect(await outcome('key-2')).toBe('found');
-  expect(await outcome('key-1')).toBe('invalid_token');
+  expect(await Promise.all([outcome('key-1'), outcome('key-2')])).toEqual(['invalid_token', 'found']);
+  expect(issuer.hits).toBe(2);
+});
+
+test('from nine minutes on the set is fetched again while requests still use it', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.fault = { hang: true };
+  clock.shift(9 * 60_000 + 1);
+  expect(await outcome()).toBe('found');
+  await until('the fetch ahead', () => issuer.hits === 2);
+});
+
+test('a hanging issuer holds up the users of a set older than ten minutes once; during the back-off they use it at once', async () => {
+  expect(await outcome()).toBe('found');
+  issuer.fault = { hang: true };
+  clock.shift(11 * 60_000);
+  const start = performance.now();
+  expect(await Promise.all([outcome(), outcome()])).toEqual(['found', 'found']);
+  expect(performance.now() - start).toBeLessThan(2_600);
+  expect([await outcome(), issuer.hits]).toEqual(['found', 2]);
 });

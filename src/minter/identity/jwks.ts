@@ -9,6 +9,9 @@ import { members, parseStrictJson } from '../strict-json.ts';
 /** The limits for fetching the issuer's key set and using it. Units: ms and bytes. */
 export const jwksLimits = {
   timeoutMs: 2_000,
+  /** From this age on a use of the set also starts the fetch of the next one, without waiting for it. */
+  aheadMs: 9 * 60_000,
+  /** From this age on the set is used only if a fetch has just failed, so a key that the issuer withdrew ends with it. */
   freshMs: 10 * 60_000,
   /** How long the last good set is used while refreshes fail. */
   staleMs: 60 * 60_000,
@@ -64,12 +67,8 @@ export class Jwks {
 
   async find(kid: string): Promise<CryptoKey> {
     const age = this.ageMs;
-    if (age === null || age >= jwksLimits.staleMs) await this.#refresh();
-    else if (age >= jwksLimits.freshMs) {
-      // The old set is still in use: only a request whose key it lacks waits for the new one.
-      const refreshed = this.#refresh();
-      if (!this.#keys?.has(kid)) await refreshed;
-    }
+    if (age === null || age >= jwksLimits.freshMs) await this.#refresh();
+    else if (age >= jwksLimits.aheadMs) void this.#refresh();
     const known = this.#inForce?.get(kid);
     if (known) return known;
     if (this.#refreshing || this.#now() - this.#answeredAt >= jwksLimits.cooldownMs) await this.#refresh();
