@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { Registry } from 'prom-client';
 import { createLogger, type Logger } from '../../base/logger.ts';
+import { until } from '../../testing/until.ts';
 import { createApiServer } from '../https-server.ts';
 import { createCa, issueLeaf } from '../ca.ts';
 import { closeServer, listen } from '../listen.ts';
@@ -327,6 +328,41 @@ describe('over HTTP/2', () => {
     const streamEnds = new Promise((resolve) => stream.on('close', resolve).on('error', () => {}));
     await Promise.all([silentEnds, streamEnds]);
     expect(await refused('timeout')).toBe(2);
+  });
+
+  test('an idle session is ended, also one whose stream was quiet for longer than the limit', async () => {
+    await serveTls({ sessionIdleMs: 1_000 });
+    const asked = Promise.withResolvers<() => void>();
+    answers = (_req, res) => void (res.write('first'), asked.resolve(() => res.end('last')));
+    const quiet = await open();
+    const over = ended(quiet);
+    const stream = quiet.request({ ':path': '/' });
+    const text = stream.setEncoding('utf8').toArray();
+    const answer = await asked.promise;
+    await once(stream, 'response');
+    await ended(await open()); // the time of the session above is over, too
+    expect(quiet.closed).toBe(false);
+    answer();
+    expect((await text).join('')).toBe('firstlast');
+    await over;
+  });
+
+  test('a caller that does not read its answer loses it, also when the answer was long in coming', async () => {
+    await serveTls({ stalledMs: 300 });
+    const asked = Promise.withResolvers<() => void>();
+    const large = Buffer.alloc(32 * 1024 * 1024);
+    answers = (req, res) => void (req.url === '/slow' ? asked.resolve(() => res.end(large)) : res.end(large));
+    const [slow, other] = [await open(), await open()];
+    const unread = (session: ClientHttp2Session, path: string): void =>
+      void session.request({ ':path': path }).on('error', () => {});
+    unread(slow, '/slow');
+    const answer = await asked.promise;
+    unread(other, '/at-once');
+    await until('the answer that came at once is cut', async () => (await refused('timeout')) === 1);
+    expect(slow.closed).toBe(false);
+    answer();
+    await until('the answer that was long in coming is cut', async () => (await refused('timeout')) === 2);
+    slow.destroy();
   });
 
   test.each([

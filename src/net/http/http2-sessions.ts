@@ -13,8 +13,6 @@ export interface SessionOptions {
 }
 
 const controlWindowMs = 10_000;
-/** A session without any stream is ended after this time. Autoscalers keep theirs by a poll every 15 s. Units: ms. */
-const sessionIdleMs = 300_000;
 
 /**
  * The HTTP/2 half of a listener: sessions on connections that were accepted and authenticated elsewhere.
@@ -106,9 +104,7 @@ export class Http2Sessions {
       clearTimeout(preface);
       control();
     });
-    session.setTimeout(sessionIdleMs, () => {
-      if (place.busy === 0) session.close();
-    });
+    whenQuiet(session, limits.sessionIdleMs, () => place.busy === 0 && session.close());
   }
 
   #countStream(stream: ServerHttp2Stream): void {
@@ -121,14 +117,16 @@ export class Http2Sessions {
     };
     count(1);
     stream.once('close', () => {
-      if (count(-1) === 0 && this.#draining) session.close();
+      if (count(-1) > 0) return;
+      if (this.#draining) session.close();
+      else session.setTimeout(this.#options.limits.sessionIdleMs);
     });
   }
 
   /** Node.js ends slow requests of HTTP/1.1 by itself, but leaves a stream open as long as its session lives. */
   #limitArrival(stream: ServerHttp2Stream): void {
     const { limits, refused } = this.#options;
-    stream.setTimeout(limits.stalledMs, () => {
+    whenQuiet(stream, limits.stalledMs, () => {
       if (stream.writableLength > 0) {
         refused('timeout');
         stream.close(constants.NGHTTP2_CANCEL);
@@ -142,6 +140,18 @@ export class Http2Sessions {
     }, limits.requestMs).unref();
     stream.once('close', () => clearTimeout(late));
   }
+}
+
+/**
+ * Calls `judge` after each time without progress. Not by the callback of `setTimeout`, which Node calls once only, nor
+ * by one timer, which runs again only after some progress.
+ */
+function whenQuiet(one: Http2Session | ServerHttp2Stream, ms: number, judge: () => void): void {
+  one.on('timeout', () => {
+    judge();
+    one.setTimeout(ms);
+  });
+  one.setTimeout(ms);
 }
 
 /** Whether the whole request has arrived. Node sets `complete` of an HTTP/2 request only after its body was read. */

@@ -12,6 +12,8 @@ export interface HttpLimits {
   readonly requestMs: number;
   /** How long a connection without a request is kept. */
   readonly keepAliveMs: number;
+  /** How long an HTTP/2 session without a stream is kept. Autoscalers keep theirs by a poll every 15 s. */
+  readonly sessionIdleMs: number;
   /** How long a caller may leave an answer unread. A stream that has nothing to send is not cut. */
   readonly stalledMs: number;
   /** How long a caller may continue to send the body of a request that is already answered. */
@@ -37,6 +39,7 @@ export const defaultLimits: HttpLimits = {
   headersMs: 5_000,
   requestMs: 30_000,
   keepAliveMs: 65_000,
+  sessionIdleMs: 300_000,
   stalledMs: 60_000,
   lingerMs: 2_000,
   connections: 1_000,
