@@ -43,7 +43,8 @@ interface Waiting {
  * that wait can be admitted, the largest is refused. When memory is short, the pool ends the largest account of the user who holds most, if that user
  * holds more than the requesting user would; otherwise it ends the requesting account. Ended work runs again from its
  * start.
- * Assumptions: work throws when memory is refused, and may be run again.
+ * Assumptions: work throws when memory is refused, and may be run again. A request that holds memory does not wait for a
+ * place that waiting work has: it takes its place first.
  */
 export class MemoryPool {
   readonly limitBytes: number;

@@ -266,3 +266,52 @@ test('the texts of an agent’s answer, and the labels that are made of them, ar
     await stage.close();
   }
 }, 60_000);
+
+test('metadata that fills the memory does not wait for the places of lists that wait for this memory', async () => {
+  const stage = await startQueryStage({
+    nodes: ['node-1'],
+    flags: { queryMemory: '2000000', tenancy: 'true' },
+    reviews: { reviewToken: async (token) => ({ username: token }), mayAccessPath: async () => true },
+    tenants: {
+      reviews: { mayReadPods: async (_user, namespace) => namespace === 'shop' },
+      namespaces: { synced: true, names: () => ['shop'] },
+    },
+  });
+  const ask = (path: string) => stage.ask(path, { timeout: '20s' }, { headers: { authorization: 'Bearer shop' } });
+  const entry = [{ type: 'gauge', help: '', unit: '' }];
+  const data = Object.fromEntries(Array.from({ length: 14_000 }, (_, i) => [`load_${i}`, entry]));
+  const metadataText = JSON.stringify({ status: 'success', data });
+  const { runner } = stage.server;
+  const listing = Promise.withResolvers<void>();
+  let lists = 0;
+  const answer = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
+    if (req.url === '/api/v1/metadata') return void res.end(metadataText);
+    const { kind, label } = (await json(req)) as { kind: 'values'; label: string };
+    if (label !== '__name__') {
+      lists++;
+      await listing.promise;
+    } else await until('the lists are short of memory', () => runner.memoryRestarts >= 4);
+    const texts =
+      label === '__name__' ? ['load_7'] : Array.from({ length: 500 }, (_, i) => `${i}`.padStart(6_000, '0'));
+    res.writeHead(200, { 'content-type': indexContentType });
+    res.end(
+      Buffer.concat([...encodeIndexAnswer({ kind, node: 'node-1', partitionClean: true }, { texts, series: [] })]),
+    );
+  };
+  stage.cluster.agents[0]!.misbehave = (req, res) => void answer(req, res);
+  try {
+    const values = Array.from({ length: 4 }, (_, i) => ask(`/api/v1/label/pod_${i}/values`));
+    await until('the lists of this user have all their places', () => lists === 4);
+    const metadata = ask('/api/v1/metadata');
+    // A query takes five bytes for each of such an answer; its first 2 MiB do not count.
+    const heldBytes = 5 * metadataText.length - 2 * 1024 ** 2;
+    await until('the metadata is in memory', () => runner.heldBytes >= heldBytes);
+    listing.resolve();
+    const { json: found } = await metadata;
+    expect(found).toMatchObject({ status: 'success', data: { load_7: entry } });
+    expect((await Promise.all(values)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  } finally {
+    listing.resolve();
+    await stage.close();
+  }
+}, 60_000);

@@ -3,13 +3,14 @@ import { compareText } from '../../base/text/texts.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import { Pace, type Pacing } from '../../base/turns/turns.ts';
 import { runRequest } from '../api/call.ts';
-import type { Handler } from '../api/call.ts';
+import type { Handler, HandlerDeps } from '../api/call.ts';
 import { knownMetrics, mergedMetadata, metadataOf, type MetricMetadata } from './metadata.ts';
 import { ApiError } from '../api/api-error.ts';
 import { selectorParam, wholeNumber } from '../api/params.ts';
 import { sendSuccess } from '../api/respond.ts';
 import { jsonPieces } from '../json/json-pieces.ts';
 import { compileMatchers } from '../../tsdb/index.ts';
+import type { Answered, RunRequest } from '../run/runner-options.ts';
 import { targetLabels } from './targets.ts';
 
 /** For pacing: one comparison, and taking in the name of a series, cost as much as this many samples. */
@@ -24,18 +25,17 @@ export const metadata: Handler = async (call, deps) => {
   const metric = params.get('metric') ?? '';
   const limit = most(params, 'limit');
   const perMetric = most(params, 'limit_per_metric');
-  const request = runRequest(call);
-  const answer = await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf);
+  const [answer, seen] = await deps.runner.inOnePlace(runRequest(call), async (request) => [
+    await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf),
+    call.namespaces && (await seenNames(request, deps)),
+  ]);
   const pace = new Pace(call.signal);
   const found = await mergedMetadata(answer.result, pace);
   for (const [name, entry] of Object.entries(knownMetrics)) if (!found.has(name)) found.set(name, [entry]);
   const wanted = [...found.keys()].filter((name) => metric === '' || name === metric);
   let names = await sortInTurns(pace, wanted, compareText, compareWork);
   let extras = answer;
-  if (call.namespaces !== undefined) {
-    const now = deps.clock.now();
-    const from = now - deps.settings.lookbackDelta;
-    const seen = await deps.runner.labelTexts('__name__', [], from, now, request);
+  if (seen !== undefined) {
     const bases = new Set<string>();
     for (const name of seen.result) {
       bases.add(name.replace(/_(bucket|count|sum)$/, ''));
@@ -51,6 +51,15 @@ export const metadata: Handler = async (call, deps) => {
   const data = new Map(shown.map((name) => [name, cut(found.get(name)!)]));
   await sendSuccess(req, res, jsonPieces(data), extras);
 };
+
+/** The names of the metrics that the caller sees series of now. */
+function seenNames(
+  request: RunRequest,
+  { runner, clock, settings }: HandlerDeps,
+): Promise<Answered<readonly string[]>> {
+  const now = clock.now();
+  return runner.labelTexts('__name__', [], now - settings.lookbackDelta, now, request);
+}
 
 /**
  * `/api/v1/targets/metadata`: each agent's metadata of its metrics. A caller restricted to some namespaces sees no

@@ -28,16 +28,17 @@ export const services: Handler = async (call, deps) => {
   const { endMs, windowMs } = windowParams(call, deps.clock.now(), hourMs);
   const stepMs = Math.max(1_000, Math.round(windowMs / steps));
   const startMs = endMs - (steps - 1) * stepMs;
-  const request = runRequest(call);
   const [pods, monitors] = await Promise.all([
     reviewed(() => deps.objects?.access.pods(call.identity), deps),
     shownMonitors(call, deps),
   ]);
   const lines = servedRates(Math.max(shortestRateMs, 2 * stepMs));
-  const [numbers, over] = await Promise.all([
-    deps.runner.sums(topologyQuery('workload', windowMs), 'le', endMs, request),
-    deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
-  ]);
+  const [numbers, over] = await deps.runner.inOnePlace(runRequest(call), (request) =>
+    Promise.all([
+      deps.runner.sums(topologyQuery('workload', windowMs), 'le', endMs, request),
+      deps.runner.range(lines, { start: startMs, end: endMs, step: stepMs }, request),
+    ]),
+  );
   const missingNodes = [...new Set([...numbers.missingNodes, ...over.missingNodes])].sort();
   const pace = new Pace(call.signal);
   const data = await assembleServices(pace, {

@@ -98,6 +98,26 @@ export class QueryRunner {
     return limitsOf(this.#options, request);
   }
 
+  /**
+   * Runs the queries of a request that has several; `work` passes on the request that it gets. They share a place, which
+   * is taken before the first query holds memory: one that waited for a place of its own with the result of another in
+   * memory could wait for queries that have the places and wait for that memory.
+   * Errors: those of `work`; ApiError timeout; the signal's reason.
+   */
+  async inOnePlace<T>(request: RunRequest, work: (request: RunRequest) => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    const limits = this.heldTo(request);
+    const limitMs = Math.min(request.timeoutMs ?? Infinity, limits.timeoutMs);
+    const deadline = clock.monotonic() + limitMs;
+    const limit = new TimeLimit(clock, limitMs, request.signal, () => new ApiError('timeout', timedOut().message));
+    const leave = await this.#enter(limits, limit.signal, request.caller).finally(() => limit.release());
+    try {
+      return await work({ ...request, isPlaced: true, timeoutMs: deadline - clock.monotonic() });
+    } finally {
+      leave();
+    }
+  }
+
   instant(query: string, timeMs: number, request: RunRequest): Promise<Answered<QueryResult>> {
     const span = { start: timeMs, end: timeMs, step: 0 };
     return this.#query(query, request, span, (options) => this.#options.engine.instant(query, timeMs, options));
@@ -300,9 +320,10 @@ export class QueryRunner {
     const memory = request.memory ?? this.#memory.open(request.caller ?? '');
     try {
       if (limit <= 0) throw new ApiError('timeout', 'query timed out in expression evaluation');
-      leave = await (gate === this.#gate
-        ? this.#enter(limits, signal, request.caller)
-        : gate.enter(signal, request.caller));
+      if (request.isPlaced !== true)
+        leave = await (gate === this.#gate
+          ? this.#enter(limits, signal, request.caller)
+          : gate.enter(signal, request.caller));
       request.onEntered?.();
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();

@@ -66,6 +66,8 @@ export interface RunRequest {
   readonly memory?: MemoryAccount | undefined;
   /** Uses the autoscalers' own limit of concurrent queries, so that other queries never delay this one. */
   readonly forAutoscaler?: boolean;
+  /** True for a query of a request that has its place already: see `QueryRunner.inOnePlace`. */
+  readonly isPlaced?: boolean;
   /** Called when the query has a place among those that run. */
   readonly onEntered?: () => void;
 }
