@@ -131,6 +131,35 @@ describe('once a clock that ran ahead is right again', () => {
   });
 });
 
+describe('a step that a lagging clock dated', () => {
+  const at = 10 * day;
+  const made = (): Promise<KeyPairPem> => createCa({ commonName, now: 0, days: timing.days });
+
+  test('counts from when it was stored: the next CA signs an hour after that', async () => {
+    const state: CaState = { signer: await made(), next: { pair: await made(), since: at - 1.5 * hour } };
+    const stored = { commonName, timing, storedAt: at };
+    const early = await planCa(state, { ...stored, now: at + hour - 1 });
+    expect(early).toEqual({ state, changes: [], nextAt: at + hour });
+    expect((await planCa(state, { ...stored, now: at + hour })).state.signer).toBe(state.next?.pair);
+    // The lagging process itself.
+    expect((await planCa(state, { ...stored, now: at - hour })).state).toBe(state);
+  });
+
+  test('counts from when it was stored: the old CA is trusted for a day after that', async () => {
+    const state: CaState = { signer: await made(), previous: { cert: (await made()).cert, since: at - 2 * day } };
+    const stored = { commonName, timing, storedAt: at };
+    const early = await planCa(state, { ...stored, now: at + day - 1 });
+    expect(early).toEqual({ state, changes: [], nextAt: at + day });
+    expect((await planCa(state, { ...stored, now: at + day })).state.previous).toBeUndefined();
+  });
+
+  test('counts from its date where the clock of the API server ran ahead for more than a day', async () => {
+    const state: CaState = { signer: await made(), next: { pair: await made(), since: at } };
+    const options = { commonName, timing, storedAt: at + 300 * day, now: at + hour };
+    expect((await planCa(state, options)).state.signer).toBe(state.next?.pair);
+  });
+});
+
 test('a certificate never expires later than the CA that signed it', async () => {
   const ca = await createCa({ commonName, now: 0, days: 1 });
   const { X509Certificate } = await import('node:crypto');

@@ -51,20 +51,24 @@ function bundleOf(...certs: (string | undefined)[]): string {
 }
 
 /**
- * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one.
+ * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one. `storedAt` is when `stored`
+ * was written, by the clock of the API server: a step counts from then if its own date is earlier, because the clock
+ * that dated it lagged.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
  * A CA that is not valid yet is replaced at once: either the clock that made it ran ahead, or the clock of this leader
  * lags. In the second case its certificates are in use, so it stays trusted. A step that is dated later counts from now.
+ * A `storedAt` more than `retirementMs` later than now does not count: the clock of the API server ran ahead.
  * A next CA whose key does not belong to its certificate is made again.
  */
 export async function planCa(
   stored: CaState | undefined,
-  options: { now: number; commonName: string; rotate?: boolean; timing?: CaTiming },
+  options: { now: number; commonName: string; rotate?: boolean; timing?: CaTiming; storedAt?: number | undefined },
 ): Promise<CaPlan> {
-  const { now, commonName, timing = caTiming } = options;
+  const { now, commonName, timing = caTiming, storedAt = -Infinity } = options;
   const make = (): Promise<KeyPairPem> => createCa({ commonName, now, days: timing.days });
   if (!stored) return planned({ signer: await make() }, ['a certificate authority is made'], timing);
   const current = datedUntil(now, stored);
+  const due = dueTimes(current, timing, storedAt > now + timing.retirementMs ? -Infinity : storedAt);
   const next = current.next && isUsable(current.next.pair, now) ? current.next : undefined;
   if (now >= expiryTime(current.signer)) {
     const signer = next?.pair ?? (await make());
@@ -79,32 +83,39 @@ export async function planCa(
     const state = { ...current, next: { pair: await make(), since: now } };
     return planned(state, ['the next certificate authority cannot be used and is replaced'], timing);
   }
-  if (current.next && now >= current.next.since + timing.distributionMs) {
+  if (current.next && now >= due.signs) {
     const state = { signer: current.next.pair, previous: { cert: current.signer.cert, since: now } };
     return planned(state, ['the new certificate authority signs from now on'], timing);
   }
-  if (current.previous && now >= current.previous.since + timing.retirementMs) {
+  if (current.previous && now >= due.retires) {
     return planned(without(current, 'previous'), ['the old certificate authority is no longer trusted'], timing);
   }
-  const due = now >= renewalTime(current.signer);
   // One change at a time: with three CAs it would be unclear which is trusted where.
-  if (!current.next && !current.previous && (due || options.rotate)) {
+  if (!current.next && !current.previous && (now >= due.renews || options.rotate)) {
     const state = { ...current, next: { pair: await make(), since: now } };
-    return planned(state, [`a new certificate authority is trusted (${due ? 'renewal is due' : 'asked for'})`], timing);
+    const why = now >= due.renews ? 'renewal is due' : 'asked for';
+    return planned(state, [`a new certificate authority is trusted (${why})`], timing);
   }
-  return planned(current, [], timing);
+  return { state: current, changes: [], nextAt: earliest(due) };
 }
 
 /** Whether it can sign in future. A key of another certificate can come from an edit of the Secret. */
 const isUsable = (pair: KeyPairPem, now: number): boolean => now >= beginTime(pair) && isPair(pair);
 
+/** The plan of a step that is taken now. */
 function planned(state: CaState, changes: string[], timing: CaTiming): CaPlan {
-  const times = [
-    state.next ? state.next.since + timing.distributionMs : Infinity,
-    state.previous ? state.previous.since + timing.retirementMs : Infinity,
-    state.next || state.previous ? Infinity : renewalTime(state.signer),
-  ];
-  return { state, changes, nextAt: Math.min(...times) };
+  return { state, changes, nextAt: earliest(dueTimes(state, timing)) };
+}
+
+const earliest = (due: ReturnType<typeof dueTimes>): number => Math.min(...Object.values(due));
+
+/** When each step is due; Infinity for one that the state does not wait for. */
+function dueTimes({ signer, next, previous }: CaState, timing: CaTiming, storedAt = -Infinity) {
+  return {
+    signs: next ? Math.max(next.since, storedAt) + timing.distributionMs : Infinity,
+    retires: previous ? Math.max(previous.since, storedAt) + timing.retirementMs : Infinity,
+    renews: next || previous ? Infinity : renewalTime(signer),
+  };
 }
 
 /** The state without dates later than `now`. */

@@ -123,6 +123,35 @@ describe('the certificate authority', () => {
     expect(Object.keys(harness.secret(names.ca).data ?? {}).sort()).toEqual(['bundle.crt', 'ca.crt', 'ca.key']);
   });
 
+  test('takes a step by the time when it was stored if a lagging clock dated it, and at once if a person dates it so', async () => {
+    await using harness = await startPlatform();
+    const { metadata, data, ...rest } = harness.secret(names.ca);
+    const old = harness.pem(names.ca, 'ca.crt');
+    const now = harness.clock.now();
+    const next = await createCa({ commonName: names.ca, now: now - 90 * 60_000 });
+    const texts = { 'next.crt': next.cert, 'next.key': next.key, 'bundle.crt': next.cert + old };
+    const encoded = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    const stored = { ...rest, data: { ...data, ...Object.fromEntries(encoded) } };
+    const dated = (ms: number) => ({ ...metadata, annotations: { 'svc.dev/next-since': new Date(ms).toISOString() } });
+    const { manager } = metadata.managedFields![0]!;
+    harness.server.put(secrets, { ...stored, metadata: dated(now - 90 * 60_000) }, manager!);
+    // The scripted API server gives no times.
+    const managedFields = harness
+      .secret(names.ca)
+      .metadata.managedFields!.map((entry) => ({ ...entry, time: new Date(now).toISOString() }));
+    const byApiServer = { ...harness.secret(names.ca).metadata, managedFields };
+    harness.server.put(secrets, { ...stored, metadata: byApiServer }, 'kubectl');
+    await harness.passUntil(() => bundleOf(harness, names.queryTls) === 2, 'the new authority in the bundle');
+    await harness.clock.advance(now + 3_599_000 - harness.clock.now());
+    await harness.idle();
+    expect(harness.pem(names.ca, 'ca.crt')).toBe(old);
+    const { annotations } = dated(now - 80 * 60_000);
+    const asked = harness.secret(names.ca);
+    harness.server.put(secrets, { ...asked, metadata: { ...asked.metadata, annotations } }, 'kubectl');
+    await harness.passUntil(() => harness.pem(names.ca, 'ca.crt') === next.cert, 'the change of the signer');
+    expect(harness.clock.now()).toBeLessThan(now + 3_600_000);
+  });
+
   test('does not sign with the key of another: nothing is written, and its status says so until the pair is restored', async () => {
     const trouble = new PlatformTrouble();
     await using harness = await startPlatform([], { trouble });

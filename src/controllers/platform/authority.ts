@@ -4,7 +4,7 @@ import { isPair } from '../../net/ca.ts';
 import { caTiming, planCa, type CaState, type CaTiming } from '../../net/ca-rotation.ts';
 import type { ReconcileContext } from '../../runtime/index.ts';
 import { names } from '../../render/index.ts';
-import { caSecret, readCa, type SecretObject } from './certificates.ts';
+import { caSecret, readCa, stepStoredAt, type SecretObject } from './certificates.ts';
 
 export interface Authority {
   state: CaState;
@@ -34,7 +34,8 @@ export async function keepAuthority(
     const found = readCa(secret);
     const stored = 'fault' in found ? undefined : found;
     const rotate = stored?.request !== undefined && stored.request !== stored.answered;
-    const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing });
+    const storedAt = stepStoredAt(secret, fieldManager);
+    const plan = await planCa(stored?.state, { now: clock.now(), commonName: names.ca, rotate, timing, storedAt });
     if (!isPair(plan.state.signer)) {
       const message = `ca.key is not the key of ca.crt in Secret ${names.ca}: restore the two, or delete the Secret to get a new authority`;
       throw new OperatorError('ERR_TLS_MATERIAL', message);

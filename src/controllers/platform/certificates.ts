@@ -112,6 +112,19 @@ export function readCa(secret: SecretObject | undefined): StoredCa | { fault: st
 /** An unreadable time counts as the epoch, so that the step that waits for it is due. */
 const since = (text: string | undefined): number => Date.parse(text ?? '') || 0;
 
+/**
+ * When the operator stored the date of a step, by the clock of the API server; undefined if that is unknown, or if
+ * someone else set the date, who may wish the step earlier.
+ */
+export function stepStoredAt(secret: SecretObject | undefined, fieldManager: string): number | undefined {
+  const entry = secret?.metadata.managedFields?.find(({ manager, fieldsV1 }) => {
+    const { 'f:annotations': dates = {} } = (fieldsV1?.['f:metadata'] ?? {}) as { 'f:annotations'?: object };
+    const { nextSince, previousSince } = annotations;
+    return manager === fieldManager && [nextSince, previousSince].some((name) => `f:${name}` in dates);
+  });
+  return Date.parse(entry?.time ?? '') || undefined;
+}
+
 /** The Secret of a CA. `present` provides the parts that are not ours: the version, other labels and annotations. */
 export function caSecret(
   namespace: string,
