@@ -36,6 +36,13 @@ export function partialKey(labels: Labels, keep: (name: string) => boolean): str
   return key;
 }
 
+/** The characters of all names and values. */
+export function textLength(labels: Labels): number {
+  let length = 0;
+  for (const [name, value] of labels) length += name.length + value.length;
+  return length;
+}
+
 /** The labels that `keep` accepts. */
 export function filterLabels(labels: Labels, keep: (name: string) => boolean): Labels {
   return labels.filter((label) => keep(label[0]));

@@ -12,6 +12,8 @@ export const queryLimits = {
   selectors: 50,
   /** Matchers of a query, of all its selectors. */
   matchers: 2_000,
+  /** Names of a query's lists of labels: those of `by`, `without`, `on`, `ignoring`, `group_left` and `group_right`. */
+  listedLabels: 2_000,
   /** Different regular expressions of a query, of matchers and of `label_replace`. */
   patterns: 50,
   /** Total compile cost of the regular expressions of a query. `maxPatternCost` limits each single one. */

@@ -1,6 +1,6 @@
 import { QueryError } from '../errors.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
-import { compareLabels, dropMetadata, labelsKey, metricName } from '../labels.ts';
+import { compareLabels, dropMetadata, labelsKey, metricName, textLength } from '../labels.ts';
 import type { Labels } from '../types.ts';
 import { sampleBytes, type Budget } from './budget.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
@@ -149,8 +149,13 @@ export async function releaseColumns(budget: Budget, columns: readonly Column[])
   }
 }
 
-/** Pacing counts work in samples: building a key of labels counts as this many. */
+/** Pacing counts work in samples: building a key of labels counts as this many, and one more for each character. */
 export const keyWork = 100;
+
+/** The work of building a key of all labels, or of some of them. */
+export function keyWorkOf(labels: Labels): number {
+  return keyWork + textLength(labels);
+}
 
 export function sameLabelset(): QueryError {
   return new QueryError('execution', 'vector cannot contain metrics with the same labelset');
@@ -183,9 +188,8 @@ export async function refuseDuplicates(budget: Budget, columns: readonly Column[
   if (columns.length < 2) return;
   const seen = new Set<string>();
   for (const { labels } of columns) {
-    const key = labelsKey(labels);
-    seen.add(key);
-    if (budget.spend(keyWork + key.length)) await budget.turn();
+    seen.add(labelsKey(labels));
+    if (budget.spend(keyWorkOf(labels))) await budget.turn();
   }
   if (seen.size !== columns.length) throw sameLabelset();
 }
@@ -201,7 +205,7 @@ export async function mergeDuplicates(budget: Budget, columns: Column[]): Promis
     const key = labelsKey(column.labels);
     const known = byKey.get(key);
     byKey.set(key, known === undefined ? column : joined(known, column));
-    const work = keyWork + key.length;
+    const work = keyWorkOf(column.labels);
     if (budget.spend(known === undefined ? work : work + column.kinds.length)) await budget.turn();
   }
   return byKey.size === columns.length ? columns : [...byKey.values()];

@@ -5,12 +5,13 @@ import type { TokenStream } from './token-stream.ts';
 import { isValidName } from './strings.ts';
 import { canNameLabel } from './tokens.ts';
 
-/** Consumes `(label, …)`; names may be quoted, a trailing comma is allowed. */
+/** Consumes `(label, …)`; names may be quoted, a trailing comma is allowed. Errors: ParseError, also for too many. */
 export function parseGrouping(stream: TokenStream): string[] {
   stream.expect('(', 'grouping opts', '"("');
   const labels: string[] = [];
   while (!stream.at(')')) {
     const token = stream.current;
+    stream.allow(token, stream.limits.listedLabel());
     if (token.kind !== 'string' && !canNameLabel(token)) stream.unexpected('grouping opts', 'label');
     stream.take();
     const name = token.kind === 'string' ? unquoteToken(stream, token) : token.text;

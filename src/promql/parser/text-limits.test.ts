@@ -4,7 +4,8 @@ import { queryLimits } from '../limits.ts';
 import { Engine, parse, parseSelector } from '../index.ts';
 import { TextLimits } from './text-limits.ts';
 
-const { textLength, depth, selectors, matchers, patterns } = queryLimits;
+const { textLength, depth, selectors, matchers, listedLabels, patterns } = queryLimits;
+const listOf = (labels: number): string => Array.from({ length: labels }, (_, i) => `l${i}`).join(',');
 const chain = (links: number): string => Array.from({ length: links }, (_, i) => `vector(${i})`).join(' or ');
 
 describe('a query that is too large is refused before it is compiled or walked', () => {
@@ -39,6 +40,21 @@ describe('a query that is too large is refused before it is compiled or walked',
         .join(',')}}`,
       /matchers: 2001, at most 2000/,
     ],
+    ...['sum by', 'sum without'].map((of): [string, string, RegExp] => [
+      `too many labels of ${of}`,
+      `${of} (${listOf(listedLabels + 1)}) (x)`,
+      /labels in lists: 2001, at most 2000/,
+    ]),
+    ...['on', 'ignoring', 'on () group_left', 'ignoring () group_right'].map((of): [string, string, RegExp] => [
+      `too many labels of ${of}`,
+      `x * ${of} (${listOf(listedLabels + 1)}) y`,
+      /labels in lists: 2001, at most 2000/,
+    ]),
+    [
+      'too many labels of several lists',
+      `sum by (${listOf(1_500)}) (x) * on (${listOf(501)}) y`,
+      /labels in lists: 2001, at most 2000/,
+    ],
     [
       'too many regular expressions',
       `x{${Array.from({ length: patterns + 1 }, (_, i) => `a=~"${i}.+x"`).join(',')}}`,
@@ -68,6 +84,7 @@ describe('a query that is too large is refused before it is compiled or walked',
   test('everyday queries are far below the limits', () => {
     const pods = Array.from({ length: 1_000 }, (_, i) => `checkout-7f9c4d5b6-${i}\\\\.shop`).join('|');
     expect(() => parse(`sum(rate(x{pod=~"${pods}"}[5m])) / sum(rate(y{pod=~"${pods}"}[5m]))`)).not.toThrow();
+    expect(() => parse(`sum by (${listOf(listedLabels)}) (x)`)).not.toThrow();
     expect(() => parse(chain(depth))).not.toThrow();
     expect(() => parse(`${'('.repeat(depth - 1)}1${')'.repeat(depth - 1)}`)).not.toThrow();
   });

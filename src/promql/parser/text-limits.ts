@@ -3,13 +3,14 @@ import { queryLimits } from '../limits.ts';
 import { childrenOf, type Expr } from './ast.ts';
 
 /**
- * Counts the characters, selectors, matchers and regular expressions of one query while it is parsed, or of all
+ * Counts the characters, selectors, matchers, listed labels and regular expressions of one query while it is parsed, or of all
  * selectors of one request. Each method returns the reason to refuse, or null.
  */
 export class TextLimits {
   #length = 0;
   #selectors = 0;
   #matchers = 0;
+  #listedLabels = 0;
   readonly #patterns = new PatternLimits(queryLimits);
 
   text(text: string): string | null {
@@ -23,6 +24,10 @@ export class TextLimits {
 
   matcher(): string | null {
     return tooLarge('matchers', ++this.#matchers, queryLimits.matchers);
+  }
+
+  listedLabel(): string | null {
+    return tooLarge('labels in lists', ++this.#listedLabels, queryLimits.listedLabels);
   }
 
   /** Counts a regular expression, before it is compiled. */

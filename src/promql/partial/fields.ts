@@ -29,10 +29,11 @@ export class Fields {
     return value;
   }
 
-  texts(name: string): string[] {
+  texts(name: string, most: number): string[] {
     const value = this.own(name);
     if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
       throw this.invalid(name, 'is not a list of texts');
+    if (value.length > most) throw this.invalid(name, `has ${value.length} entries, at most ${most}`);
     return value;
   }
 

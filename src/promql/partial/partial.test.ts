@@ -394,4 +394,12 @@ describe('a request', () => {
   ])('with a wrong field (%j) is refused, and the error names the field', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
   });
+
+  test.each(['by', 'without'])('with more labels in `%s` than a query may list is refused', (list) => {
+    const labels = Array.from({ length: 2_001 }, (_, i) => `l${i}`);
+    const changed = { by: undefined, [list]: labels };
+    const message = `partial request: ${list}: has 2001 entries, at most 2000`;
+    expect(() => decodePartialRequest(body(changed))).toThrow(message);
+    expect(() => decodePartialRequest(body({ ...changed, [list]: labels.slice(1) }))).not.toThrow(message);
+  });
 });

@@ -1,5 +1,6 @@
 import { hash as hashOf } from 'node:crypto';
 import { OperatorError } from '../../base/errors.ts';
+import { queryLimits } from '../limits.ts';
 import type { Aggregator } from '../parser/ast.ts';
 import type { FragmentRequest, FragmentSettings, Steps } from '../plan/fragment.ts';
 import type { Matcher } from '../types.ts';
@@ -139,15 +140,16 @@ export function decodePartialRequest(body: string): ReceivedRequest {
   const op = mode === 'agg' ? fields.text('op') : null;
   if (op !== null && !aggregators.has(op)) throw new UnsupportedRequest(`op ${JSON.stringify(op)}`);
   const without = fields.has('without');
+  const grouping = fields.texts(without ? 'without' : 'by', queryLimits.listedLabels);
   const packed = fields.has('packed') ? fields.text('packed') : undefined;
-  if (packed !== undefined && (op !== 'sum' || without || !fields.texts('by').includes(packed)))
+  if (packed !== undefined && (op !== 'sum' || without || !grouping.includes(packed)))
     throw fields.invalid('packed', 'names a label that the sum is by');
   const request: PartialRequest = {
     fragment: {
       kind: mode,
       expr: fields.text('expr'),
       op: op as Aggregator | null,
-      grouping: fields.texts(without ? 'without' : 'by'),
+      grouping,
       without,
       param: fields.param(),
       ...(packed === undefined ? {} : { packed }),

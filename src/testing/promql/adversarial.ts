@@ -249,6 +249,15 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
   { name: 'long labels of all series', query: `label_replace(load, "a", "${'x'.repeat(4_000)}$1", "pod", "(.*)")` },
   { name: 'one label of two thousand', query: `label_join(load, "a", ",", ${joined(2_000, ',', (i) => `"l${i}"`)})` },
   { name: 'grouped by two thousand labels', query: `sum by (${joined(2_000, ',', (i) => `l${i}`)}) (load)` },
+  {
+    name: 'each pod grouped by two thousand labels',
+    query: `sum by (pod,${joined(1_999, ',', (i) => `l${i}`)}) (load)`,
+  },
+  {
+    name: 'each pod grouped by twenty thousand labels',
+    query: `sum by (pod,${joined(20_000, ',', (i) => `l${i}`)}) (load)`,
+    refused: 'bad_data',
+  },
   // Regular expressions.
   {
     name: 'sixty regular expressions of Unicode classes',

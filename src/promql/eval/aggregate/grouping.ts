@@ -1,5 +1,6 @@
 import { dropMetadata, filterLabels, isMetadata, noLabels, partialKey } from '../../labels.ts';
 import type { Labels } from '../../types.ts';
+import { keyWorkOf } from '../columns.ts';
 import type { Pacing } from '../../../base/turns/turns.ts';
 
 /** The output group of each input column, numbered in order of first appearance. */
@@ -16,13 +17,18 @@ export interface GroupBy {
 
 type Branch = Map<string, Branch | number>;
 
+/** A tree has at most this many levels: each below the first may take a Map for each group, some 200 bytes. */
+const mostLevels = 4;
+
 /**
- * Numbers the groups of label sets, in order of first appearance. For `by` it walks a tree of label values, one level
- * for each name, so no key string is built for a series.
+ * Numbers the groups of label sets, in order of first appearance. For `by` with few names it walks a tree of label
+ * values, one level for each name, so no key string is built for a series. Otherwise it builds a key of the labels that
+ * a series has, so neither work nor memory depends on how many names are listed.
  */
 export class Grouper {
   /** The labels of each group. */
   readonly labels: Labels[] = [];
+  /** The names of the tree's levels; null where keys are built. */
   readonly #names: readonly string[] | null;
   /** The index at which each name was last found: series of one metric mostly have a name at the same index. */
   readonly #places: Int32Array;
@@ -35,7 +41,7 @@ export class Grouper {
     const names = new Set(without ? [...grouping, '__name__'] : grouping);
     this.#strip = strip;
     this.#keep = without ? (name): boolean => !names.has(name) : (name): boolean => names.has(name);
-    this.#names = without ? null : [...names].filter((name) => !strip || !isMetadata(name));
+    this.#names = without || names.size > mostLevels ? null : [...names].filter((name) => !strip || !isMetadata(name));
     this.#places = new Int32Array(this.#names?.length ?? 0);
   }
 
@@ -56,6 +62,11 @@ export class Grouper {
       branch = next;
     }
     return this.#leaf(branch, this.#value(labels, names[last]!, last), labels);
+  }
+
+  /** The work of finding the group of a series, as pacing counts it: in samples. */
+  workOf(labels: Labels): number {
+    return this.#names === null ? keyWorkOf(labels) : lookUpWork * (1 + this.#names.length);
   }
 
   #value(labels: Labels, name: string, i: number): string {
@@ -92,10 +103,10 @@ export async function groupColumns(
 ): Promise<Grouping> {
   const grouper = new Grouper({ grouping, without }, false);
   const groupOf = new Int32Array(columns.length);
-  const work = lookUpWork * (1 + grouping.length);
   for (let i = 0; i < columns.length; i++) {
-    groupOf[i] = grouper.indexOf(columns[i]!.labels);
-    if (pacing.spend(work)) await pacing.turn();
+    const { labels } = columns[i]!;
+    groupOf[i] = grouper.indexOf(labels);
+    if (pacing.spend(grouper.workOf(labels))) await pacing.turn();
   }
   return { groupOf, labels: grouper.labels };
 }
