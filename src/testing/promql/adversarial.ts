@@ -225,6 +225,19 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     name: 'labels brought over',
     query: 'latency_bucket * on (pod, k8s_node_name) group_left (group, a, b, c, d, e) load',
   },
+  {
+    name: 'nearly two thousand labels brought over',
+    query: `latency_bucket * on (pod, k8s_node_name) group_left (${joined(1_990, ',', (i) => `l${i}`)}) load`,
+  },
+  {
+    name: 'twenty thousand labels brought over',
+    query: `latency_bucket * on (pod, k8s_node_name) group_left (${joined(20_000, ',', (i) => `l${i}`)}) load`,
+    refused: 'bad_data',
+  },
+  {
+    name: 'pairs that nearly two thousand labels do not tell apart',
+    query: `load + ignoring (${joined(1_990, ',', (i) => `l${i}`)}) load`,
+  },
   // Texts of labels.
   {
     name: 'two hundred replaced labels',

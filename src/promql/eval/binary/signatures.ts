@@ -1,4 +1,4 @@
-import { filterLabels, partialKey } from '../../labels.ts';
+import { partialKey } from '../../labels.ts';
 import type { VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 
@@ -12,9 +12,4 @@ export function matchKeep({ on, labels }: VectorMatching): (name: string) => boo
 export function signatureOf(matching: VectorMatching): (labels: Labels) => string {
   const keep = matchKeep(matching);
   return (labels) => partialKey(labels, keep);
-}
-
-/** The labels that a series shares with the series that match it. */
-export function matchLabels(labels: Labels, matching: VectorMatching): Labels {
-  return filterLabels(labels, matchKeep(matching));
 }

@@ -1,5 +1,5 @@
 import { executionError } from '../../errors.ts';
-import { dropMetadata, filterLabels, labelValue, labelsText, partialKey, setLabel } from '../../labels.ts';
+import { dropMetadata, filterLabels, labelsText, partialKey, sortedLabels } from '../../labels.ts';
 import { comparisonOperators, type BinaryExpr, type VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { arithmeticOperator, comparisonOperator } from './arithmetic.ts';
@@ -10,7 +10,7 @@ import {
   absent,
   isFloat,
   isHistogram,
-  keyWork,
+  keyWorkOf,
   leastWeight,
   occupied,
   type Column,
@@ -19,7 +19,7 @@ import type { EvalContext } from '../context.ts';
 import type { Element, ElementOperation } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
-import { matchLabels, signatureOf } from './signatures.ts';
+import { matchKeep, signatureOf } from './signatures.ts';
 
 /** Creating the labels of a pair costs as much as reading this many samples. */
 const pairWork = 100;
@@ -45,7 +45,7 @@ export async function matchVectors(
   const { budget } = context;
   const add = async (columns: readonly Column[], side: 'many' | 'one'): Promise<void> => {
     for (const column of columns) {
-      if (budget.spend(keyWork)) await budget.turn();
+      if (budget.spend(keyWorkOf(column.labels))) await budget.turn();
       const key = signature(column.labels);
       let group = groups.get(key);
       if (group === undefined) groups.set(key, (group = { many: [], one: [] }));
@@ -80,6 +80,12 @@ class Pairing {
   weight = 0;
   readonly #expr: BinaryExpr;
   readonly #matching: VectorMatching;
+  /** Whether a label, by its name, must be equal in two series that match. */
+  readonly #isMatched: (name: string) => boolean;
+  /** The labels in the list of `on` or `ignoring`. */
+  readonly #listed: ReadonlySet<string>;
+  /** The labels that results have from the one side. */
+  readonly #included: ReadonlySet<string>;
   readonly #frame: Frame;
   readonly #operate: ElementOperation;
   readonly #swapped: boolean;
@@ -105,6 +111,9 @@ class Pairing {
     this.#budget = context.budget;
     this.#expr = expr;
     this.#matching = expr.matching!;
+    this.#isMatched = matchKeep(this.#matching);
+    this.#listed = new Set(this.#matching.labels);
+    this.#included = new Set(this.#matching.include);
     this.#frame = frame;
     this.#operate = elementOperation(context, expr);
     this.#isShare = context.isShare;
@@ -143,7 +152,6 @@ class Pairing {
 
   async #oneSide(columns: readonly Column[], fills: boolean): Promise<OneSide> {
     const at = new Int32Array(this.#frame.count).fill(-1);
-    const included = new Set(this.#matching.include);
     const firsts = new Map<string, number>();
     const alike: number[] = [];
     for (const [index, { labels, kinds }] of columns.entries()) {
@@ -158,10 +166,10 @@ class Pairing {
         }
         at[i] = index;
       }
-      const key = partialKey(labels, (name) => included.has(name));
+      const key = partialKey(labels, (name) => this.#included.has(name));
       if (!firsts.has(key)) firsts.set(key, index);
       alike.push(firsts.get(key)!);
-      if (this.#budget.spend(keyWork + this.#frame.count)) await this.#budget.turn();
+      if (this.#budget.spend(keyWorkOf(labels) + this.#frame.count)) await this.#budget.turn();
     }
     return { columns, at, alike };
   }
@@ -172,21 +180,19 @@ class Pairing {
    * has the same partner there, so their results would be equal.
    */
   async #takenBy(many: readonly Column[]): Promise<(Uint8Array | null)[]> {
-    const { card, include } = this.#matching;
-    if (card === 'one-to-one') {
+    if (this.#matching.card === 'one-to-one') {
       const steps = new Uint8Array(this.#frame.count);
       return many.map(() => steps);
     }
     if (many.length < 2) return [null];
-    const included = new Set(include);
     const known = new Map<string, Uint8Array | null>();
     const keys: string[] = [];
     for (const { labels } of many) {
-      const key = partialKey(this.#keptLabels(labels), (name) => !included.has(name));
+      const key = partialKey(this.#keptLabels(labels), (name) => !this.#included.has(name));
       const isFirst = !known.has(key);
       known.set(key, isFirst ? null : (known.get(key) ?? new Uint8Array(this.#frame.count)));
       keys.push(key);
-      if (this.#budget.spend(keyWork)) await this.#budget.turn();
+      if (this.#budget.spend(keyWorkOf(labels))) await this.#budget.turn();
     }
     return keys.map((key) => known.get(key)!);
   }
@@ -196,7 +202,7 @@ class Pairing {
   }
 
   #failDuplicate(a: Labels, b: Labels): never {
-    const group = labelsText(matchLabels(a, this.#matching));
+    const group = labelsText(filterLabels(a, this.#isMatched));
     const side = this.#swapped ? 'left' : 'right';
     const pair = [labelsText(a), labelsText(b)].sort((x, y) => (x < y ? -1 : 1)).join(', ');
     throw executionError(
@@ -226,7 +232,7 @@ class Pairing {
   /** Combines one series of the many side with the series of the one side that exists at each step. */
   #pairAll(many: Column, { columns, at, alike }: OneSide): void {
     const fill = this.#fillOne;
-    const filled = this.#matching.include.length === 0 ? 0 : -1;
+    const filled = this.#included.size === 0 ? 0 : -1;
     const results = new Map<number, { readonly builder: ColumnBuilder; readonly one: Labels }>();
     for (let i = 0; i < this.#frame.count; i++) {
       const partner = columns[at[i]!];
@@ -234,7 +240,7 @@ class Pairing {
       const key = partner === undefined ? filled : alike[at[i]!]!;
       let result = results.get(key);
       if (result === undefined) {
-        const one = partner?.labels ?? matchLabels(many.labels, this.#matching);
+        const one = partner?.labels ?? filterLabels(many.labels, this.#isMatched);
         results.set(key, (result = { builder: this.#builder(), one }));
       }
       const other = partner === undefined ? { value: fill!, histogram: null } : elementAt(partner, i);
@@ -256,7 +262,7 @@ class Pairing {
     }
     for (const [key, builder] of builders) {
       const { labels } = columns[key]!;
-      this.#push(builder, matchLabels(labels, this.#matching), labels);
+      this.#push(builder, filterLabels(labels, this.#isMatched), labels);
     }
   }
 
@@ -298,20 +304,21 @@ class Pairing {
   }
 
   #resultLabels(many: Labels, one: Labels): Labels {
-    let labels = this.#keptLabels(many);
-    for (const name of this.#matching.include) labels = setLabel(labels, name, labelValue(one, name));
-    return labels;
+    const kept = this.#keptLabels(many);
+    const included = this.#included;
+    if (included.size === 0) return kept;
+    const brought = filterLabels(one, (name) => included.has(name));
+    const others = filterLabels(kept, (name) => !included.has(name));
+    return brought.length === 0 ? others : sortedLabels([...others, ...brought]);
   }
 
   /** The labels that a result has from the many side. */
   #keptLabels(many: Labels): Labels {
     const { op, returnBool } = this.#expr;
-    const { card, on, labels: names } = this.#matching;
     const changesMeaning = !comparisonOperators.has(op) && op !== '</' && op !== '>/';
     const labels = changesMeaning || (returnBool && !this.#delayed) ? dropMetadata(many) : many;
-    if (card !== 'one-to-one') return labels;
-    const set = new Set(names);
-    return filterLabels(labels, (name) => set.has(name) === on);
+    const { card, on } = this.#matching;
+    return card === 'one-to-one' ? filterLabels(labels, (name) => this.#listed.has(name) === on) : labels;
   }
 }
 
