@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { anyText } from '../testing/any-text.ts';
-import { compareLabels, compareStrings, dropMetadata, labelsKey, setLabel, sortedLabels } from './labels.ts';
+import {
+  compareLabels,
+  compareStrings,
+  dropMetadata,
+  labelsKey,
+  partialKey,
+  setLabel,
+  sortedLabels,
+} from './labels.ts';
 import type { Label } from './types.ts';
 
 describe('labels', () => {
@@ -25,6 +33,17 @@ describe('labels', () => {
       }),
       { numRuns: 500, seed: 5 },
     );
+  });
+
+  test('keys of long labels are short, and equal exactly for equal labels', () => {
+    const base = 'x'.repeat(5_000);
+    // Lone surrogates are equal in UTF-8.
+    const sets = [`${base}a`, `${base}b`, `${base}\ud800`, `${base}\ud801`].map((value): Label[] => [['a', value]]);
+    for (const key of [labelsKey, (labels: Label[]): string => partialKey(labels, () => true)]) {
+      expect(new Set(sets.map(key)).size).toBe(sets.length);
+      for (const labels of sets) expect(key(labels.map(([name, value]): Label => [name, value]))).toBe(key(labels));
+      expect(Math.max(...sets.map((labels) => key(labels).length))).toBeLessThanOrEqual(1_024);
+    }
   });
 
   test('setting a label keeps the order, and an empty value removes the label', () => {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Label, Labels } from './types.ts';
 import { compareUtf8 as compareStrings, labelValue } from '../base/text/labels.ts';
 
@@ -22,18 +23,29 @@ function keyPart(text: string): string {
   return needsEscape.test(text) ? text.replaceAll('\x01', '\x011').replaceAll('\x00', '\x010') : text;
 }
 
-/** A string that is equal for equal label sets only. */
+/**
+ * The longest key that is made of the labels' texts themselves. Series may share one long text, while each has a key of
+ * its own, which no budget counts. Units: characters.
+ */
+const longestKey = 1_024;
+
+/** The key itself, or a digest of a long one: it has no \x00, unlike every other key that is not empty. */
+function boundedKey(key: string): string {
+  return key.length <= longestKey ? key : hash('sha256', Buffer.from(key, 'utf16le'), 'base64');
+}
+
+/** A string that is equal for equal label sets only: its texts, or their SHA-256 where they are long. */
 export function labelsKey(labels: Labels): string {
   let key = '';
   for (const label of labels) key += `${keyPart(label[0])}\x00${keyPart(label[1])}\x00`;
-  return key;
+  return boundedKey(key);
 }
 
 /** The key of the labels that `keep` accepts. */
 export function partialKey(labels: Labels, keep: (name: string) => boolean): string {
   let key = '';
   for (const label of labels) if (keep(label[0])) key += `${keyPart(label[0])}\x00${keyPart(label[1])}\x00`;
-  return key;
+  return boundedKey(key);
 }
 
 /** The characters of all names and values. */

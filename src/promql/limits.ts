@@ -24,4 +24,6 @@ export const queryLimits = {
   windowSamples: 10_000_000_000,
   /** Characters of a label value that a query creates. */
   labelLength: 4_096,
+  /** Characters of all names and values of a series' labels, where a query adds to them. */
+  labelsLength: 65_536,
 } as const;

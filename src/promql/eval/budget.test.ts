@@ -63,6 +63,14 @@ describe('the memory that a query reports', () => {
     expect(peak).toBeLessThan(series * steps * columnBytes);
   });
 
+  test('counts the labels that series are given, also where they share their text', async () => {
+    const labels = 20;
+    let query = 'x';
+    for (let i = 0; i < labels; i++) query = `label_replace(${query}, "l${i}", "y", "", "")`;
+    const growth = (await peakBytes(query, deferred(0))) - (await peakBytes('abs(x)', deferred(0)));
+    expect(growth).toBeGreaterThanOrEqual(series * labels * 64);
+  });
+
   test('counts the running figures of stddev, which take more memory than its input', async () => {
     const operand = await peakBytes('x', deferred(0));
     const figures = 3 * 8 * series * steps;

@@ -3,7 +3,7 @@ import { compareText } from '../../base/text/texts.ts';
 import type { Memory } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { Pacing } from '../../base/turns/turns.ts';
-import { labelsKey, labelValue } from '../labels.ts';
+import { labelsKey, labelValue, textLength } from '../labels.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import { sampleBytes, takeMemory, type Budget } from '../eval/budget.ts';
 import { ExactSums, type SumState } from '../exact/exact-sums.ts';
@@ -15,7 +15,7 @@ const longestAxis = 256;
 const widestAxis = 65_536;
 /** Longest axis text that is parsed, in characters: parsing JSON cannot yield to other work. */
 const longestText = 8 * 1024 * 1024;
-/** Building and looking up the key of a row's labels costs as much as 100 samples. */
+/** Building and looking up the key of a row's labels costs as much as 100 samples, and one for each character. */
 const labelsWork = 100;
 /** One value of an axis (a lookup in a map) costs as much as 10 samples. */
 const valueWork = 10;
@@ -56,7 +56,7 @@ export async function packRows(
     { readonly rest: Labels; readonly dropName: boolean; readonly members: Map<string, GroupRow> }
   >();
   for (const row of rows) {
-    if (budget.spend(labelsWork)) await budget.turn();
+    if (budget.spend(labelsWork + textLength(row.labels))) await budget.turn();
     const value = labelValue(row.labels, label);
     if (value === '') {
       packed.push(row);
@@ -167,7 +167,7 @@ export async function sumsOfPacked(
 ): Promise<PackedSums[] | null> {
   const families = new Map<string, Family>();
   for (const row of rows) {
-    if (pacing.spend(labelsWork)) await pacing.turn();
+    if (pacing.spend(labelsWork + textLength(row.labels))) await pacing.turn();
     const axis = axisOf(row.labels, label);
     if (axis === null || row.holders.length > 0 || row.sums === null) return null;
     const rest = row.labels.filter(([name]) => name !== label);

@@ -238,6 +238,22 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     name: 'pairs that nearly two thousand labels do not tell apart',
     query: `load + ignoring (${joined(1_990, ',', (i) => `l${i}`)}) load`,
   },
+  {
+    name: 'long labels of one series brought over to all',
+    query: `count(load * on (k8s_node_name) group_left (${joined(200, ',', (i) => `l${i}`)}) ${chained(
+      200,
+      (inner, i) => `label_replace(${inner}, "l${i}", "$1", "l0", "(.*)")`,
+      `label_replace(topk by (k8s_node_name) (1, load), "l0", "${'x'.repeat(4_090)}", "", "")`,
+    )})`,
+  },
+  {
+    name: 'as long labels of one series as are let in brought over to all',
+    query: `count(load * on (k8s_node_name) group_left (${joined(15, ',', (i) => `l${i}`)}) ${chained(
+      15,
+      (inner, i) => `label_replace(${inner}, "l${i}", "$1", "l0", "(.*)")`,
+      `label_replace(topk by (k8s_node_name) (1, load), "l0", "${'x'.repeat(4_090)}", "", "")`,
+    )})`,
+  },
   // Texts of labels.
   {
     name: 'two hundred replaced labels',

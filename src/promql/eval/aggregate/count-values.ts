@@ -1,6 +1,6 @@
 import { executionError } from '../../errors.ts';
 import { histogramText } from '../../histogram/text.ts';
-import { filterLabels, labelsKey, noLabels, setLabel } from '../../labels.ts';
+import { filterLabels, labelsKey, noLabels, setLabel, textLength } from '../../labels.ts';
 import type { AggregateExpr } from '../../parser/ast.ts';
 import { formatFloatPlain } from '../../parser/printer.ts';
 import { isValidName, quote } from '../../parser/strings.ts';
@@ -28,10 +28,11 @@ export async function countValues(
   const found = new Map<string, { labels: Labels; counts: Float64Array }>();
   const weight = leastWeight(1, 0) + Math.ceil((frame.count * 8) / sampleBytes);
   for (const column of columns) {
+    const work = labelWork + textLength(column.labels);
     if (budget.spend(frame.count)) await budget.turn();
     for (let step = 0; step < frame.count; step++) {
       if (column.kinds[step] === absent) continue;
-      if (budget.spend(labelWork)) await budget.turn();
+      if (budget.spend(work)) await budget.turn();
       const text =
         column.kinds[step] === isHistogram
           ? histogramText(column.histograms![step]!)

@@ -1,5 +1,5 @@
 import type { BinaryExpr } from '../../parser/ast.ts';
-import { ColumnBuilder, absent, bufferWeight, keyWork, type Column } from '../columns.ts';
+import { ColumnBuilder, absent, bufferWeight, keyWorkOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Labels } from '../../types.ts';
 import type { Frame } from '../frame.ts';
@@ -34,7 +34,7 @@ export async function keysOf(
   const found: string[] = [];
   for (const { labels } of columns) {
     found.push(signature(labels));
-    if (budget.spend(keyWork)) await budget.turn();
+    if (budget.spend(keyWorkOf(labels))) await budget.turn();
   }
   return found;
 }

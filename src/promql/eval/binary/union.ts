@@ -1,7 +1,7 @@
 import { executionError } from '../../errors.ts';
 import { labelsKey, metricName } from '../../labels.ts';
 import type { BinaryExpr, Expr, VectorMatching } from '../../parser/ast.ts';
-import { bufferWeight, holdColumns, inLabelOrder, joined, keyWork, releaseColumns, weightOf } from '../columns.ts';
+import { bufferWeight, holdColumns, inLabelOrder, joined, keyWorkOf, releaseColumns, weightOf } from '../columns.ts';
 import type { Column, Value } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
@@ -106,7 +106,7 @@ class Union {
         budget.release(weightOf(known) + weightOf(column));
         this.columns[place] = both;
       }
-      if (budget.spend(keyWork + key.length)) await budget.turn();
+      if (budget.spend(keyWorkOf(column.labels))) await budget.turn();
     }
   }
 }

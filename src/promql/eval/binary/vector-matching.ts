@@ -19,6 +19,7 @@ import type { EvalContext } from '../context.ts';
 import type { Element, ElementOperation } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
+import { labelsWithin } from '../made-labels.ts';
 import { matchKeep, signatureOf } from './signatures.ts';
 
 /** Creating the labels of a pair costs as much as reading this many samples. */
@@ -309,7 +310,7 @@ class Pairing {
     if (included.size === 0) return kept;
     const brought = filterLabels(one, (name) => included.has(name));
     const others = filterLabels(kept, (name) => !included.has(name));
-    return brought.length === 0 ? others : sortedLabels([...others, ...brought]);
+    return brought.length === 0 ? others : labelsWithin(sortedLabels([...others, ...brought]));
   }
 
   /** The labels that a result has from the many side. */

@@ -3,7 +3,7 @@ import { histogramFraction, histogramQuantile } from '../../histogram/quantile.t
 import { filterLabels, labelsKey, labelValue, metricName, partialKey } from '../../labels.ts';
 import type { Labels } from '../../types.ts';
 import { Results } from '../settle.ts';
-import { ColumnBuilder, isFloat, isHistogram, keyWork, type Column } from '../columns.ts';
+import { ColumnBuilder, isFloat, isHistogram, keyWorkOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
@@ -129,7 +129,7 @@ async function groupHistograms(
     return group;
   };
   for (const column of columns) {
-    if (context.budget.spend(keyWork)) await context.budget.turn();
+    if (context.budget.spend(keyWorkOf(column.labels))) await context.budget.turn();
     if (column.histograms !== null) {
       groupFor(labelsKey(column.labels), () => column.labels).natives.push(column);
       if (!column.kinds.includes(isFloat)) continue;

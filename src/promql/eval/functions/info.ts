@@ -5,12 +5,14 @@ import { compileMatcher, type CompiledMatcher } from '../../matching/matcher.ts'
 import type { CallExpr } from '../../parser/ast.ts';
 import type { Labels, Matcher } from '../../types.ts';
 import { sampleBytes, type Budget } from '../budget.ts';
+import { labelsWithin } from '../made-labels.ts';
 import {
   ColumnBuilder,
   absent,
   holdColumns,
   inLabelOrder,
   keyWork,
+  keyWorkOf,
   leastWeight,
   occupied,
   releaseColumns,
@@ -191,7 +193,7 @@ class Enricher {
       if (infos === null || !infos.every((info, i) => info === chosen[i]![step])) {
         infos = chosen.map((steps) => steps[step]!);
         out = this.#enrichedOutput(column, infos, known);
-        work *= keyWork;
+        work *= keyWorkOf(column.labels);
       }
       if (out !== null) put(column, step, out);
       if (this.#budget.spend(work)) await this.#budget.turn();
@@ -266,7 +268,7 @@ class Enricher {
     }
     let labels = base;
     for (const [name, value] of added) labels = setLabel(labels, name, value);
-    return labels;
+    return labelsWithin(labels);
   }
 
   #outputOf({ dropName }: Column, labels: Labels): Output {

@@ -4,6 +4,7 @@ import { QueryError, executionError } from '../../errors.ts';
 import { queryLimits } from '../../limits.ts';
 import { checkPattern, compileWithin, type LimitedPattern } from '../../matching/pattern.ts';
 import { labelValue, setLabel } from '../../labels.ts';
+import { labelsWithin } from '../made-labels.ts';
 import { isValidName } from '../../parser/strings.ts';
 import { sampleBytes } from '../budget.ts';
 import { mergeDuplicates, type Column } from '../columns.ts';
@@ -11,6 +12,8 @@ import type { EvalContext } from '../context.ts';
 
 /** Relabelling one series costs as much as this many samples. */
 const relabelWork = 100;
+/** Memory of a series' own label, without its text, as the budget counts it: in samples. */
+const labelWeight = 4;
 
 /** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole value of src. */
 export async function labelReplace(
@@ -35,6 +38,7 @@ export async function labelReplace(
       budget.hold(Math.ceil(((text?.length ?? 0) + value.length) / sampleBytes));
       if (budget.spend(matchWork * (1 + value.length / 64))) await budget.turn();
     }
+    if (text !== null) budget.hold(labelWeight);
     replaced.push(text === null ? column : relabelled(column, target, text));
     if (budget.spend(relabelWork)) await budget.turn();
   }
@@ -68,7 +72,7 @@ export async function labelJoin(
   for (const column of columns) {
     const values = sources.map((source) => labelValue(column.labels, source));
     const text = joinedWithin(values, separator);
-    budget.hold(Math.ceil(text.length / sampleBytes));
+    budget.hold(labelWeight + Math.ceil(text.length / sampleBytes));
     joined.push(relabelled(column, target, text));
     if (budget.spend(relabelWork * (1 + sources.length))) await budget.turn();
   }
@@ -87,7 +91,7 @@ function joinedWithin(parts: readonly string[], separator: string): string {
 
 function relabelled(column: Column, name: string, value: string): Column {
   const dropName = name === '__name__' ? false : column.dropName;
-  return { ...column, labels: setLabel(column.labels, name, value), dropName };
+  return { ...column, labels: labelsWithin(setLabel(column.labels, name, value)), dropName };
 }
 
 /**

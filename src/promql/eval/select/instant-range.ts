@@ -2,7 +2,7 @@ import { executionError } from '../../errors.ts';
 import { dropMetadata, labelsKey } from '../../labels.ts';
 import type { MatrixSelector, SubqueryExpr } from '../../parser/ast.ts';
 import type { MatrixSeries } from '../../types.ts';
-import { histogramWeight, keyWork, sameLabelset, sortColumns } from '../columns.ts';
+import { histogramWeight, keyWork, keyWorkOf, sameLabelset, sortColumns } from '../columns.ts';
 import { type EvalContext, positionOf } from '../context.ts';
 import { type Frame, referenceTime } from '../frame.ts';
 import { extendedBounds } from '../range/extended-bounds.ts';
@@ -46,7 +46,7 @@ export async function instantRange(
   const keys = new Set<string>();
   for (const { labels } of result) {
     keys.add(labelsKey(labels));
-    if (context.budget.spend(keyWork)) await context.budget.turn();
+    if (context.budget.spend(keyWorkOf(labels))) await context.budget.turn();
   }
   if (keys.size !== result.length) throw sameLabelset();
   return context.stopwatch.sorting(() => sortColumns(context.budget, result));
