@@ -73,6 +73,16 @@ test('the answer has the names, values or label sets of the store, and the name 
   expect((await answered({ ...asked, startMs: end + 1, endMs: end + 1 })).texts).toEqual([]);
 });
 
+test('a matcher without a name is about a label that no series has', async () => {
+  const { texts } = await answered(asked);
+  const withEmpty = (type: '=' | '!=' | '=~' | '!~', value: string): Promise<IndexLists> =>
+    answered({ ...asked, sets: [[...asked.sets[0]!, { type, name: '', value }]] });
+  expect((await withEmpty('=', '')).texts).toEqual(texts);
+  expect((await withEmpty('!~', '.+')).texts).toEqual(texts);
+  expect((await withEmpty('!=', '')).texts).toEqual([]);
+  expect((await withEmpty('=~', 'a')).texts).toEqual([]);
+});
+
 test('a limit keeps the first elements in order; several selectors give the union of their elements', async () => {
   expect((await answered({ ...asked, limit: 3 })).texts).toEqual(['p0', 'p1', 'p2']);
   const both = [...asked.sets, [{ type: '=~', name: 'pod', value: 'p1.*' } as const]];
@@ -116,7 +126,7 @@ test('a request with an unknown version or kind is `unsupported`, one with a wro
   expect(await told({ sets: [] })).toMatch(/^invalid: .*sets: is not a list of 1/);
   expect(await told({ sets: [{}] })).toMatch(/^invalid: .*sets\[0\]/);
   expect(await told({ sets: [[{ type: '~', name: 'a', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.type/);
-  expect(await told({ sets: [[{ type: '=', name: '', value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.name/);
+  expect(await told({ sets: [[{ type: '=', name: 5, value: '' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.name/);
   expect(await told({ sets: [[{ type: '=', name: 'a' }]] })).toMatch(/^invalid: .*sets\[0\]\[0\]\.value/);
   expect(await told({ sets: [[{ type: '=~', name: 'a', value: '(' }]] })).toMatch(/^invalid: .*bad regular/);
   const slow = Array.from({ length: 4 }, (_, i) => [{ type: '=~', name: 'a', value: `a{900}${i}` }]);

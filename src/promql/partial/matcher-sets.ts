@@ -37,7 +37,8 @@ export function readMatcherSets(fields: Fields, name: string): Matcher[][] {
 function matcherOf(one: unknown, fields: Fields, field: string): Matcher {
   const { type, name, value } = (one ?? {}) as Record<string, unknown>;
   if (!matchTypes.includes(type)) throw fields.invalid(`${field}.type`, 'is none of = != =~ !~');
-  if (typeof name !== 'string' || name === '') throw fields.invalid(`${field}.name`, 'is no label name');
+  // As in Prometheus, the name may be empty: no series has such a label.
+  if (typeof name !== 'string') throw fields.invalid(`${field}.name`, 'is no label name');
   if (typeof value !== 'string') throw fields.invalid(`${field}.value`, 'is no text');
   return { type: type as Matcher['type'], name, value };
 }

@@ -390,7 +390,7 @@ describe('a request', () => {
     [{ v: 3 }, 'packed'],
     [{ packed: 'a' }, 'packed'],
     [{ v: 3, packed: 'not_grouped_by' }, 'packed'],
-    [{ v: 2, visible: [[{ type: '=', name: '', value: '' }]] }, 'visible[0][0].name'],
+    [{ v: 2, visible: [[{ type: '=', name: 5, value: '' }]] }, 'visible[0][0].name'],
   ])('with a wrong field (%j) is refused, and the error names the field', (change, field) => {
     expect(() => decodePartialRequest(body(change))).toThrow(`partial request: ${field}: `);
   });

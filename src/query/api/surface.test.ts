@@ -285,6 +285,22 @@ describe('a series’ own cluster takes precedence over the name of this cluster
     );
   });
 
+  test.each([
+    ['=', '', 3],
+    ['!=', '', 0],
+  ] as const)(
+    'remote read and federation: a matcher without a name (%s"%s") finds %i of 3',
+    async (type, value, found) => {
+      const { status, series } = await read([
+        { type: '=', name: '__name__', value: 'owned' },
+        { type, name: '', value },
+      ]);
+      expect([status, series.length]).toEqual([200, found]);
+      const { text } = await stage.ask('/federate', { 'match[]': `owned{""${type}"${value}"}` });
+      expect(text.split('\n').filter((line) => line.startsWith('owned{'))).toHaveLength(found);
+    },
+  );
+
   test.each(clusterConditions)('remote read: cluster%s"%s" finds %o', async (type, value, found) => {
     const { series } = await read([
       { type: '=', name: '__name__', value: 'owned' },

@@ -74,6 +74,39 @@ test('lists come from the agents’ label index, without remote read', async () 
   expect(asked.flat()).toHaveLength(lists.length * nodes.length);
 });
 
+test.each([
+  ['{""="",pod="b"}', '{pod="b"}'],
+  ['{""=~".*",""!="x",pod="b"}', '{pod="b"}'],
+  ['{""!="",pod="b"}', '{nothing="at all"}'],
+  ['{""=~".+",pod="b"}', '{nothing="at all"}'],
+])('no series has a label without a name: %s selects the same as %s, in every list and query', async (named, same) => {
+  for (const path of lists) {
+    const answer = await ask(path, { ...span, 'match[]': named });
+    expect(answer.json).toMatchObject({ status: 'success', degraded: false });
+    expect(answer.text).toBe((await ask(path, { ...span, 'match[]': same })).text);
+    const both = await ask(path, { ...span, 'match[]': [named, 'short_total'] });
+    expect(both.text).toBe((await ask(path, { ...span, 'match[]': [same, 'short_total'] })).text);
+  }
+  for (const around of ['', 'count', 'quantile without () ']) {
+    const param = around.startsWith('quantile') ? '0.5, ' : '';
+    const query = (of: string): ApiParams => ({ query: `${around}(${param}${of})`, time: span.end });
+    const answer = await ask('/api/v1/query', query(named));
+    expect(answer.json).toMatchObject({ status: 'success', degraded: false });
+    expect(answer.json.data).toEqual((await ask('/api/v1/query', query(same))).json.data);
+  }
+});
+
+test('an agent that refuses matchers without a name, as those of 0.1.0 do, is asked without them', async () => {
+  const [agent] = stage.cluster.agents;
+  const bodies: string[] = [];
+  agent!.misbehave = (req, res) => {
+    req.on('data', (part: Buffer) => bodies.push(part.toString()));
+    agent!.serve(req, res);
+  };
+  await ask('/api/v1/series', { ...span, 'match[]': ['{""="",pod="b"}', '{""!="",pod="a"}'] });
+  expect(bodies.join('')).toContain('"sets":[[{"type":"=","name":"pod","value":"b"}]]');
+});
+
 const selector = fc.constantFrom(
   '{__name__=~".+"}',
   'requests_total',
@@ -84,6 +117,8 @@ const selector = fc.constantFrom(
   'requests_total{k8s_node_name="node-2"}',
   '{k8s_node_name!~"node-[12]",pod!=""}',
   '{nothing="at all"}',
+  '{""="",pod="b"}',
+  '{""!="",pod="b"}',
 );
 const question = fc.record({
   path: fc.constantFrom(...lists, '/api/v1/label/__name__/values', '/api/v1/label/k8s_node_name/values'),

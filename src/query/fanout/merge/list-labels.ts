@@ -1,8 +1,8 @@
 import type { Memory } from '../../../base/memory-pool.ts';
 import { PooledSeries, SeriesPool, takeMemory } from '../../../promql/index.ts';
 import type { IndexLists } from '../../../promql/index.ts';
-import { compareLabels, compareUtf8 } from '../../../tsdb/index.ts';
-import type { Labels } from '../../../tsdb/index.ts';
+import { compareLabels, compareUtf8, compileMatcher } from '../../../tsdb/index.ts';
+import type { Labels, Matcher } from '../../../tsdb/index.ts';
 import { askNodes } from '../ask-node.ts';
 import { nodeFilter } from '../fan-out.ts';
 import type { AgentReader, AgentReadOptions } from '../readers/agent-reader.ts';
@@ -36,10 +36,11 @@ interface NodeReadings {
  */
 export async function listLabels(request: ListRequest, deps: ListDeps): Promise<Asked<NodeReadings>> {
   const { question, agents } = request;
-  const filters = question.sets.map(nodeFilter);
+  const possible = withoutNameless(question.sets);
+  const filters = possible.map(nodeFilter);
   const pool = new SeriesPool((bytes) => holdList(request.budget, bytes));
   const asked = agents.flatMap((agent) => {
-    const sets = question.sets.filter((_, i) => filters[i]!(agent.node));
+    const sets = possible.filter((_, i) => filters[i]!(agent.node));
     return sets.length > 0 ? [{ agent, question: { ...question, sets } }] : [];
   });
   const { budget, signal, remainingMs } = request;
@@ -61,6 +62,19 @@ export async function listLabels(request: ListRequest, deps: ListDeps): Promise<
     },
   );
   return { parts: answered.map(({ agent: { node }, answers }) => ({ node, readings: answers })), lost };
+}
+
+/**
+ * The selectors without their matchers for the empty name, a label that no series has: one that "" does not match leaves
+ * nothing to select, and its selector is left out. Agents of 0.1.0 refuse a request with such a matcher.
+ */
+function withoutNameless(sets: readonly (readonly Matcher[])[]): (readonly Matcher[])[] {
+  const isNameless = ({ name }: Matcher): boolean => name === '';
+  return sets.flatMap((set) => {
+    if (!set.some(isNameless)) return [set];
+    if (set.some((one) => isNameless(one) && !compileMatcher(one).matches(''))) return [];
+    return [set.filter((one) => !isNameless(one))];
+  });
 }
 
 async function readInstead(
