@@ -5,6 +5,7 @@ import {
   compareStrings,
   dropMetadata,
   labelsKey,
+  mergedLabels,
   partialKey,
   setLabel,
   sortedLabels,
@@ -57,6 +58,18 @@ describe('labels', () => {
       ['b', '2'],
     ]);
     expect(setLabel(labels, 'a', '')).toEqual([['b', '2']]);
+  });
+
+  test('two lists without a common name are merged in order', () => {
+    const labels = fc.uniqueArray(anyText({ maxLength: 3 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(labels, fc.nat(8), (names, first) => {
+        const pairs = names.map((name): Label => [name, 'x']);
+        const [a, b] = [sortedLabels(pairs.slice(0, first)), sortedLabels(pairs.slice(first))];
+        expect(mergedLabels(a, b)).toEqual(sortedLabels(pairs));
+      }),
+      { numRuns: 300, seed: 9 },
+    );
   });
 
   test('dropping the name drops type and unit, too', () => {

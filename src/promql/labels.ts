@@ -79,6 +79,18 @@ export function setLabel(labels: Labels, name: string, value: string): Labels {
   return at === -1 ? [...others, added] : [...others.slice(0, at), added, ...others.slice(at)];
 }
 
+/** All labels of two sorted lists that have no name in common. */
+export function mergedLabels(a: Labels, b: Labels): Labels {
+  const all: Label[] = [];
+  let next = 0;
+  for (const label of b) {
+    while (next < a.length && compareStrings(a[next]![0], label[0]) < 0) all.push(a[next++]!);
+    all.push(label);
+  }
+  while (next < a.length) all.push(a[next++]!);
+  return all;
+}
+
 /** Labels from name/value pairs in any order; empty values are left out. */
 export function sortedLabels(pairs: Iterable<Label>): Labels {
   return [...pairs].filter(([, value]) => value !== '').sort((a, b) => compareStrings(a[0], b[0]));

@@ -1,5 +1,5 @@
 import { executionError } from '../../errors.ts';
-import { dropMetadata, filterLabels, labelsText, partialKey, sortedLabels } from '../../labels.ts';
+import { dropMetadata, filterLabels, labelsText, mergedLabels, partialKey } from '../../labels.ts';
 import { comparisonOperators, type BinaryExpr, type VectorMatching } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
 import { arithmeticOperator, comparisonOperator } from './arithmetic.ts';
@@ -310,7 +310,7 @@ class Pairing {
     if (included.size === 0) return kept;
     const brought = filterLabels(one, (name) => included.has(name));
     const others = filterLabels(kept, (name) => !included.has(name));
-    return brought.length === 0 ? others : labelsWithin(sortedLabels([...others, ...brought]));
+    return brought.length === 0 ? others : labelsWithin(mergedLabels(others, brought));
   }
 
   /** The labels that a result has from the many side. */
