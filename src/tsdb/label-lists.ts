@@ -6,9 +6,9 @@ import type { Block } from './block/reader.ts';
 import type { Head } from './head/head.ts';
 import { compareLabels, compareUtf8, labelsKey } from './labels.ts';
 import type { Labels } from './labels.ts';
-import { compileMatchers, rememberMatches } from './matcher.ts';
+import { compileSets } from './matcher.ts';
 import type { CompiledMatcher } from './matcher.ts';
-import { selectPostings, type PostingsIndex } from './postings.ts';
+import { rememberMatches, selectPostings, type PostingsIndex } from './postings.ts';
 import { selectSeries, type Searched } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
@@ -154,7 +154,7 @@ function chargeOf(texts: ReadonlySet<string>, hold: ListOptions['hold']): () => 
 }
 
 function compiled(sets: MatcherSets): CompiledMatcher[][] {
-  return sets.length === 0 ? [[]] : sets.map(compileMatchers);
+  return sets.length === 0 ? [[]] : compileSets(sets);
 }
 
 async function turn(signal: AbortSignal | undefined): Promise<void> {

@@ -2,7 +2,6 @@ import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
 import { compileOnce } from '../base/text/compile-pattern.ts';
 import { patternCost, refuseDearPattern } from '../base/text/pattern-cost.ts';
-import type { Pacing } from '../base/turns/turns.ts';
 import { regexShape, rememberedTest, shapeTest } from '../base/text/regex-shape.ts';
 
 /** How a matcher compares; regular expressions are RE2 and fully anchored. */
@@ -58,21 +57,24 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
   return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
 }
 
-/** Compiles matchers. Those that are already compiled are returned as they are, with their cached answers. */
+/**
+ * Compiles matchers, equal ones once, in the order of the first. Those that are already compiled are returned as they
+ * are, with their cached answers. Errors: as for `compileMatcher`.
+ */
 export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]): CompiledMatcher[] {
-  return matchers.map((matcher) => ('matches' in matcher ? matcher : compileMatcher(matcher)));
+  return compileSets([matchers])[0]!;
 }
 
 /**
  * Compiles sets of matchers. Equal matchers become one object, so that each is compiled once, and evaluated once for each
  * value, in however many sets it stands. Errors: as for `compileMatcher`.
  */
-export function compileSets(sets: readonly (readonly Matcher[])[]): CompiledMatcher[][] {
+export function compileSets(sets: readonly (readonly (Matcher | CompiledMatcher)[])[]): CompiledMatcher[][] {
   const known = new Map<string, CompiledMatcher>();
-  const once = (matcher: Matcher): CompiledMatcher => {
+  const once = (matcher: Matcher | CompiledMatcher): CompiledMatcher => {
     const key = JSON.stringify([matcher.type, matcher.name, matcher.value]);
     let own = known.get(key);
-    if (own === undefined) known.set(key, (own = compileMatcher(matcher)));
+    if (own === undefined) known.set(key, (own = 'matches' in matcher ? matcher : compileMatcher(matcher)));
     return own;
   };
   return sets.map((set) => [...new Set(set.map(once))]);
@@ -80,26 +82,6 @@ export function compileSets(sets: readonly (readonly Matcher[])[]): CompiledMatc
 
 /** Most answers that a matcher caches. */
 const mostKnown = 100_000;
-
-/**
- * Makes matchers cache their answers for the values of some indexes, with turns for other work in between: a regular
- * expression may take long for each value, and the selection of series itself lets no other work run.
- */
-export async function rememberMatches(
-  matchers: readonly CompiledMatcher[],
-  indexes: readonly { values(name: string): Iterable<string> }[],
-  pacing: Pacing,
-): Promise<void> {
-  for (const { name, work, matches } of matchers) {
-    if (work === 0) continue;
-    for (const index of indexes) {
-      for (const value of index.values(name)) {
-        matches(value);
-        if (pacing.spend(work * (10 + value.length))) await pacing.turn();
-      }
-    }
-  }
-}
 
 function finish(
   { type, name, value }: Matcher,

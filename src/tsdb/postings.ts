@@ -1,3 +1,5 @@
+import { OperatorError } from '../base/errors.ts';
+import type { Pacing } from '../base/turns/turns.ts';
 import type { CompiledMatcher } from './matcher.ts';
 
 /** Ascending series numbers. */
@@ -17,17 +19,43 @@ export interface PostingsIndex {
 
 const none: PostingList = [];
 
+/** Most tests of label values in one selection, which lets no other work run: some 50 ms. */
+const maxTests = 1_000_000;
+
+/** All matchers on one label: taken together, they read each of the label's lists at most once, however many they are. */
+interface Condition {
+  readonly name: string;
+  /** Whether only series with the label can satisfy the matchers. */
+  readonly isRequired: boolean;
+  /** No other values can match, if the label is required; otherwise, no others can fail to match. Default: any can. */
+  readonly values: readonly string[] | undefined;
+  /** The values that `!=`, and `!~` with alternatives, refuse. */
+  readonly refused: ReadonlySet<string>;
+  /** The other matchers. */
+  readonly tests: readonly CompiledMatcher[];
+}
+
 /**
- * The series that satisfy every matcher, ascending. Matchers that need the label present are intersected first;
- * for each matcher that an absent label satisfies, the series with a value that does not match are then removed.
+ * The series that satisfy every matcher, ascending. Labels that must be present are intersected first; for each label
+ * whose absence satisfies its matchers, the series with a value that does not match are then removed.
+ * Caveats: lets no other work run. A caller's matchers pass `rememberMatches` first, which bounds the work.
  */
 export function selectPostings(index: PostingsIndex, matchers: readonly CompiledMatcher[]): PostingList {
-  if (matchers.some((matcher) => isRefusedByAll(index, matcher))) return none;
+  const conditions: Condition[] = [];
+  for (const condition of conditionsOf(matchers)) {
+    const found = countOf(index, condition);
+    if (found === 0) return none;
+    if (found !== index.size) conditions.push(condition);
+  }
   const required: PostingList[] = [];
   const excluded: PostingList[] = [];
-  for (const matcher of matchers) {
-    if (!matcher.matchesEmpty) required.push(withValues(index, matcher, true));
-    else excluded.push(withValues(index, matcher, false));
+  for (const condition of conditions) {
+    const { isRequired } = condition;
+    const lists = listsOf(index, condition);
+    const total = lists.reduce((sum, { length }) => sum + length, 0);
+    if (total === (isRequired ? 0 : index.size)) return none;
+    if (total === (isRequired ? index.size : 0)) continue;
+    (isRequired ? required : excluded).push(union(lists, total));
   }
   required.sort((a, b) => a.length - b.length);
   let result = required[0] ?? index.all();
@@ -35,34 +63,91 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
     if (result.length === 0) return none;
     result = filtered(result, list, true);
   }
-  for (const list of excluded) if (list.length > 0) result = filtered(result, list, false);
+  for (const list of excluded) result = filtered(result, list, false);
   return result;
 }
 
-/** Whether all series share one value that does not match: common for a label such as the node or the cluster. */
-function isRefusedByAll(index: PostingsIndex, { name, literals, negative }: CompiledMatcher): boolean {
-  return negative && literals?.some((value) => index.count(name, value) === index.size) === true;
+/**
+ * Makes matchers cache their answers for the values that a selection in some indexes tests, with turns for other work in
+ * between: a regular expression may take long for each value.
+ * Errors: ERR_QUERY_LIMIT for more than a million tests of values in one index; those of matchers and pacing.
+ */
+export async function rememberMatches(
+  matchers: readonly CompiledMatcher[],
+  indexes: readonly Pick<PostingsIndex, 'values'>[],
+  pacing: Pacing,
+): Promise<void> {
+  // A test of each value without the regex engine takes no longer than finding the value.
+  const slow = conditionsOf(matchers).filter(({ tests }) => tests.length > 1 || (tests[0]?.work ?? 0) > 0);
+  for (const index of indexes) {
+    let times = 0;
+    for (const { name, values, refused, tests } of slow) {
+      for (const value of values ?? index.values(name)) {
+        if (refused.has(value)) continue;
+        for (const { work, matches } of tests) {
+          if (++times > maxTests) {
+            const reason = `too many tests of label values in one selection: more than ${maxTests}`;
+            throw new OperatorError('ERR_QUERY_LIMIT', `matchers on ${name}: ${reason}`);
+          }
+          const isMatch = matches(value);
+          if (pacing.spend(1 + work * (10 + value.length))) await pacing.turn();
+          if (!isMatch) break;
+        }
+      }
+    }
+  }
 }
 
-/** The series with a value that matches if `wanted`, otherwise the series with a value that does not match. */
-function withValues(
-  index: PostingsIndex,
-  { name, literals, negative, matches }: CompiledMatcher,
-  wanted: boolean,
-): PostingList {
+function conditionsOf(matchers: readonly CompiledMatcher[]): Condition[] {
+  return [...Map.groupBy(matchers, ({ name }) => name)].map(([name, own]) => conditionOf(name, own));
+}
+
+function conditionOf(name: string, matchers: readonly CompiledMatcher[]): Condition {
+  const isRequired = matchers.some(({ matchesEmpty }) => !matchesEmpty);
+  const refused = new Set<string>();
+  const tests: CompiledMatcher[] = [];
+  let wanted: readonly string[] | undefined;
+  for (const matcher of matchers) {
+    const { literals, negative } = matcher;
+    if (literals && negative) for (const value of literals) refused.add(value);
+    else tests.push(matcher);
+    if (literals && !negative && (wanted === undefined || literals.length < wanted.length)) wanted = literals;
+  }
+  const values = isRequired
+    ? wanted?.filter((value) => !refused.has(value))
+    : tests.length === 0
+      ? [...refused]
+      : undefined;
+  return { name, isRequired, values, refused, tests };
+}
+
+/**
+ * How many series satisfy a condition, where a few counts tell it without a list. Often all series share one value of a
+ * label, such as the node or the cluster.
+ */
+function countOf(index: PostingsIndex, { name, isRequired, values, tests }: Condition): number | undefined {
+  if (values === undefined || (isRequired && (values.length > 1 || tests.length > 1))) return undefined;
+  const found = values.reduce((sum, value) => sum + index.count(name, value), 0);
+  return isRequired ? found : index.size - found;
+}
+
+/** The lists of the values that satisfy a condition on a required label, otherwise of those that do not satisfy it. */
+function listsOf(index: PostingsIndex, { name, isRequired, values, refused, tests }: Condition): PostingList[] {
+  const isOne = tests.length === 1 && refused.size === 0;
+  const isSatisfied = isOne
+    ? tests[0]!.matches
+    : (value: string): boolean => !refused.has(value) && tests.every(({ matches }) => matches(value));
   const lists: PostingList[] = [];
-  for (const value of literals && negative !== wanted ? literals : index.values(name)) {
-    const list = matches(value) === wanted ? index.postings(name, value) : undefined;
+  for (const value of values ?? index.values(name)) {
+    const list = isSatisfied(value) === isRequired ? index.postings(name, value) : undefined;
     if (list && list.length > 0) lists.push(list);
   }
-  return union(lists);
+  return lists;
 }
 
 /** The union of the lists of different values of one name. They are disjoint: a series has one value for a name. */
-function union(lists: readonly PostingList[]): PostingList {
-  if (lists.length <= 1) return lists[0] ?? none;
-  let total = 0;
-  for (const list of lists) total += list.length;
+function union(lists: readonly PostingList[], total: number): PostingList {
+  if (lists.length === 1) return lists[0]!;
   const all = new Float64Array(total);
   let at = 0;
   for (const list of lists) {

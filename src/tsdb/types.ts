@@ -209,8 +209,9 @@ export interface Store {
   /** Series that match and have samples in [mint, maxt] (ms, inclusive), sorted by labels. No matcher: all. */
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
   /**
-   * Compiles matchers for `select` and `hold`, which are not interrupted: regular expressions are evaluated on all
-   * values beforehand, with turns in between.
+   * Compiles matchers for `select` and `hold`, which are not interrupted: regular expressions are evaluated beforehand on
+   * the values that they are compared with, with turns in between. Errors: ERR_INPUT_INVALID; ERR_QUERY_LIMIT for too
+   * many matchers on a label of too many values.
    */
   prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;
   /**

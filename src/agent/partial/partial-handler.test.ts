@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { OperatorError } from '../../base/errors.ts';
 import { readFrames } from '../../base/wire/frames.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { MemoryPool } from '../../base/memory-pool.ts';
@@ -81,6 +82,20 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
   ['the request’s limit of bytes', { ...asked, maxBytes: 60 }, {}, /^over_limit: answer of more than 60 bytes/],
 ])('beyond %s nothing is sent', async (_, request, limits, expected) => {
   expect(await refusal(request, limits)).toMatch(expected);
+});
+
+test('a limit of the store that a selector exceeds is told', async () => {
+  const prepare = (): Promise<never> =>
+    Promise.reject(new OperatorError('ERR_QUERY_LIMIT', 'matchers on pod: too many'));
+  const strict: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {
+    select: (...matchers) => store.select(...matchers),
+    hold: (...matchers) => store.hold(...matchers),
+    stats: () => store.stats(),
+    prepare,
+  };
+  const request = { ...asked, fragment: { ...asked.fragment, expr: 'requests_total{pod=~"p.*"}' } };
+  const outcome = await createPartialHandler({ store: strict, node, clock })(encodePartialRequest(request), never);
+  expect(outcome).toEqual({ refusal: 'over_limit', message: 'matchers on pod: too many' });
 });
 
 test('the store’s memory is released however an evaluation ends', async () => {

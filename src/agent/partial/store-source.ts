@@ -1,3 +1,4 @@
+import { isOperatorError } from '../../base/errors.ts';
 import { Pace } from '../../base/turns/turns.ts';
 import { fromSpans, QueryError } from '../../promql/index.ts';
 import type {
@@ -44,8 +45,17 @@ export class StoreSource implements SeriesSource {
     this.#left = options.maxSamples;
   }
 
-  /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit; those of the store. */
-  async select({ matchers: asked, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
+  /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit, or a limit of the store; those of the store. */
+  async select(request: SelectRequest): Promise<SelectResult> {
+    try {
+      return await this.#select(request);
+    } catch (error) {
+      if (error instanceof QueryError || !isOperatorError(error, 'ERR_QUERY_LIMIT')) throw error;
+      throw new QueryError('execution', error.message, { code: error.code, cause: error });
+    }
+  }
+
+  async #select({ matchers: asked, mint, maxt, signal }: SelectRequest): Promise<SelectResult> {
     this.#assertOpen();
     const { store, partition } = this.#options;
     const [from, to] = [Math.floor(mint), Math.ceil(maxt)];

@@ -20,6 +20,9 @@ export interface AdversarialQuestion {
   readonly refused?: 'bad_data' | 'execution';
 }
 
+/** Stands in a query for a number that is new each time the query is sent, so that no cache has its selection. */
+export const newNumber = '<new number>';
+
 /** A gauge with fractions, a counter with resets, and buckets: every pod of every node has all of them. */
 export const adversarialSeries = {
   gauge: 'load',
@@ -307,6 +310,22 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
   { name: 'a matcher of three megabytes', query: `load{pod="${'x'.repeat(3_000_000)}"}`, refused: 'bad_data' },
   { name: 'a matcher as long as is let in', query: `load{pod=~"${joined(12_000, '|', (i) => `pod-${i}`)}"}` },
   { name: 'nearly two thousand matchers', query: `load{${joined(1_900, ',', (i) => `l${i}!="x"`)}}` },
+  {
+    name: 'nearly two thousand equal matchers that all series satisfy',
+    query: `{__name__=~".+",pod!="${newNumber}",${joined(1_990, ',', () => 'pod!=""')}}`,
+  },
+  {
+    name: 'nearly two thousand different matchers that all series satisfy',
+    query: `{__name__=~".+",pod!="${newNumber}",${joined(1_990, ',', (i) => `k8s_node_name=~"node-1|node-2|${i}"`)}}`,
+  },
+  {
+    name: 'nearly two thousand prefixes that no series has',
+    query: `{__name__=~".+",pod!="${newNumber}",${joined(1_990, ',', (i) => `pod!~"x${i}.*"`)}}`,
+  },
+  {
+    name: 'nearly two thousand matchers on each label that all series satisfy',
+    query: `{__name__=~".+",pod!="${newNumber}",${joined(660, ',', (i) => `pod!="${i}",group!="${i}",k8s_node_name!="${i}"`)}}`,
+  },
   {
     name: 'regular expressions on long labels',
     query: `label_replace(label_replace(load, "a", "${'x'.repeat(4_000)}", "", ""), "b", "$1", "a", ${quoted('(.*.*.*.*)x*')})`,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createCa, issueLeaf } from '../../../net/ca.ts';
 import { freePort } from '../../free-port.ts';
 import type { LoopReport } from '../../loop-watch.ts';
-import type { AdversarialQuestion } from '../../promql/adversarial.ts';
+import { type AdversarialQuestion, newNumber } from '../../promql/adversarial.ts';
 import { buildStreamedRead } from '../../../tsdb/index.ts';
 import { askApi, type ApiAnswer } from '../api-client.ts';
 import type { AgentStart, FromProcess, QueryStart, ToProcess } from './messages.ts';
@@ -160,6 +160,9 @@ async function close(children: readonly ChildProcess[], dir: string): Promise<vo
   rmSync(dir, { recursive: true, force: true });
 }
 
+/** How many times any query was sent. */
+let sent = 0;
+
 /** Sends the query as a POST form if the path accepts one, because some queries are too long for a URL. */
 function ask(
   server: { port: number; ca: string },
@@ -168,7 +171,7 @@ function ask(
 ): Promise<ApiAnswer> {
   const now = Math.floor(Date.now() / 1000);
   const params: Record<string, string | readonly string[]> = { timeout: `${timeoutSeconds * 1_000}ms` };
-  if (query !== undefined) params['query'] = query;
+  if (query !== undefined) params['query'] = query.replaceAll(newNumber, String(++sent));
   if (match !== undefined) params['match[]'] = match;
   if (range !== undefined) {
     params['start'] = String(now - range.seconds);
