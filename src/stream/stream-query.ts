@@ -2,7 +2,7 @@ import { Type, type Static, type TOptional } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { parseDuration } from '../base/duration.ts';
 import { parseJson } from '../base/text/parse-json.ts';
-import { maxMatchCost } from '../base/text/pattern-cost.ts';
+import { longestText, maxMatchCost } from '../base/text/pattern-cost.ts';
 import { agentBounds, over, type PatternBounds, PatternLimits } from '../base/text/pattern-limits.ts';
 import { selectorTerms } from '../base/text/selector-terms.ts';
 import {
@@ -126,7 +126,7 @@ export function streamQuery(
   const filters = [...(request.include ?? []), ...(request.exclude ?? [])];
   const valuesWork = workOfValues(filters);
   const cost = costOfPaths(filters, bounds);
-  const own = { ...context, namespaces, longestPath: Math.floor(maxMatchCost / Math.max(1, cost)) };
+  const own = { ...context, namespaces, longestPath: longestText(cost) };
   const include = (request.include ?? []).map((values) => itemTest(values, own));
   const exclude = (request.exclude ?? []).map((values) => itemTest(values, own));
   const types = request.types && request.types.length === 1 ? request.types[0] : undefined;

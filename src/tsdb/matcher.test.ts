@@ -69,6 +69,22 @@ test('an expression that makes backtracking engines hang is evaluated quickly', 
   expect((user + system) / 1_000).toBeLessThan(2_000);
 });
 
+test('a value that would take long to match is refused, with the expression and the longest allowed', () => {
+  const value = '(a|b)*a(a|b){600}';
+  const { matches } = compileMatcher({ type: '!~', name: 'path', value });
+  expect(matches('b'.repeat(89))).toBe(true);
+  expect(() => matches('b'.repeat(90))).toThrow(
+    expect.objectContaining({
+      code: 'ERR_QUERY_LIMIT',
+      message: `matcher on path: label value of 90 characters for the regular expression "${value}", at most 89`,
+    }),
+  );
+  const long = `[a-c]{300}${'x'.repeat(1_000)}`;
+  expect(() => compileMatcher({ type: '=~', name: 'l', value: long }).matches('a'.repeat(1_000))).toThrow(
+    /expression "\[a-c\]\{300\}x{90}…", at most \d+$/,
+  );
+});
+
 test.each(['(?=x)', '(a', '\\1', '*'])('the expression %j is refused', (value) => {
   expect(() => compileMatcher({ type: '=~', name: 'l', value })).toThrow(/matcher on l: bad regular expression/);
 });

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { OperatorError, errorText } from '../base/errors.ts';
 import { compileOnce } from '../base/text/compile-pattern.ts';
-import { patternCost, refuseDearPattern } from '../base/text/pattern-cost.ts';
+import { longestText, patternCost, refuseDearPattern } from '../base/text/pattern-cost.ts';
 import { regexShape, rememberedTest, shapeTest } from '../base/text/regex-shape.ts';
 
 /** How a matcher compares; regular expressions are RE2 and fully anchored. */
@@ -16,6 +16,7 @@ export interface Matcher {
 
 /** A matcher that is compiled once and evaluated many times. */
 export interface CompiledMatcher extends Matcher {
+  /** Errors: ERR_QUERY_LIMIT for a value that is too long for a regular expression of this cost. */
   matches(value: string): boolean;
   /** Whether a series without the label matches: such a matcher cannot be answered from the label's postings alone. */
   readonly matchesEmpty: boolean;
@@ -53,8 +54,19 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
     return finish(matcher, negative, shapeTest(shape), shape.kind === 'literals' ? shape.literals : undefined);
   }
   const regex = compileRegex(value, name);
-  const test = rememberedTest((text) => regex.testExact(text), mostKnown);
-  return { ...finish(matcher, negative, test), work: Math.max(1, patternCost(value) / 2) };
+  const cost = patternCost(value);
+  const longest = longestText(cost);
+  const test = (text: string): boolean => {
+    if (text.length > longest) throw tooLong(matcher, text.length, longest);
+    return regex.testExact(text);
+  };
+  return { ...finish(matcher, negative, rememberedTest(test, mostKnown)), work: Math.max(1, cost / 2) };
+}
+
+function tooLong({ name, value }: Matcher, length: number, longest: number): OperatorError {
+  const shown = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
+  const reason = `label value of ${length} characters for the regular expression ${shown}, at most ${longest}`;
+  return new OperatorError('ERR_QUERY_LIMIT', `matcher on ${name}: ${reason}`);
 }
 
 /**

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { OperatorError } from '../../base/errors.ts';
 import { readFrames } from '../../base/wire/frames.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { MemoryPool } from '../../base/memory-pool.ts';
@@ -84,18 +83,12 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
-test('a limit of the store that a selector exceeds is told', async () => {
-  const prepare = (): Promise<never> =>
-    Promise.reject(new OperatorError('ERR_QUERY_LIMIT', 'matchers on pod: too many'));
-  const strict: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {
-    select: (...matchers) => store.select(...matchers),
-    hold: (...matchers) => store.hold(...matchers),
-    stats: () => store.stats(),
-    prepare,
-  };
-  const request = { ...asked, fragment: { ...asked.fragment, expr: 'requests_total{pod=~"p.*"}' } };
-  const outcome = await createPartialHandler({ store: strict, node, clock })(encodePartialRequest(request), never);
-  expect(outcome).toEqual({ refusal: 'over_limit', message: 'matchers on pod: too many' });
+test('a label value that is too long for a regular expression is refused, naming both', async () => {
+  store.append(labelsFromObject({ __name__: 'paths_total', path: 'ab'.repeat(100) }), end, 1);
+  const expr = 'paths_total{path=~"(a|b)*a(a|b){600}"}';
+  expect(await refusal({ ...asked, fragment: { ...asked.fragment, expr } })).toBe(
+    'over_limit: matcher on path: label value of 200 characters for the regular expression "(a|b)*a(a|b){600}", at most 89',
+  );
 });
 
 test('the store’s memory is released however an evaluation ends', async () => {

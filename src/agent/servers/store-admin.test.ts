@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { OperatorError } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import type { Matcher } from '../../tsdb/index.ts';
@@ -7,11 +8,12 @@ import { storeAdminRoute } from './store-admin-server.ts';
 
 let calls: unknown[] = [];
 let allowed = true;
+let failure: Error | undefined;
 const store = {
   snapshot: () => Promise.resolve('/data/store/snapshots/20260101T000000000Z'),
   delete: (matchers: readonly Matcher[], mint: number, maxt: number) => {
     calls.push([matchers, mint, maxt]);
-    return Promise.resolve(1);
+    return failure === undefined ? Promise.resolve(1) : Promise.reject(failure);
   },
 };
 const handler = routed([storeAdminRoute({ store, allowed: () => allowed, logger: silentLogger })], (res) =>
@@ -25,6 +27,7 @@ afterAll(() => closeServer(server, 100));
 beforeEach(() => {
   calls = [];
   allowed = true;
+  failure = undefined;
 });
 
 const post = (path: string): Promise<Response> => fetch(`${url}/api/v1/admin/tsdb/${path}`, { method: 'POST' });
@@ -60,6 +63,13 @@ describe('admin calls of the store', () => {
     expect(response.status).toBe(400);
     expect(((await response.json()) as { error: string }).error).toContain(message);
     expect(calls).toEqual([]);
+  });
+
+  test('a limit of the store that a selector exceeds is told', async () => {
+    failure = new OperatorError('ERR_QUERY_LIMIT', 'matcher on path: label value of 90 characters');
+    const response = await post('delete_series?match[]=up');
+    const error = 'matcher on path: label value of 90 characters';
+    expect([response.status, await response.json()]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);
   });
 
   test('a caller that may only read is refused; paths outside /api/v1/admin go to the next handler', async () => {

@@ -15,6 +15,11 @@ export const maxPatternCost = 20_000;
  */
 export const maxMatchCost = 1_500_000;
 
+/** The most characters of a text that is matched against patterns of this cost together. */
+export function longestText(cost: number): number {
+  return Math.floor(maxMatchCost / Math.max(1, cost));
+}
+
 const classCost = 5;
 const unicodeClassCost = 80;
 /** A Unicode class within brackets costs more, because it is merged with its neighbours range by range. */

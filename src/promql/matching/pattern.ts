@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { compileOnce } from '../../base/text/compile-pattern.ts';
-import { maxMatchCost, patternCost, refuseDearPattern } from '../../base/text/pattern-cost.ts';
+import { longestText, patternCost, refuseDearPattern } from '../../base/text/pattern-cost.ts';
 import { regexShape, rememberedTest, shapeTest } from '../../base/text/regex-shape.ts';
 import { executionError } from '../errors.ts';
 
@@ -53,7 +53,7 @@ export function compileWithin(pattern: string, anchored: string): LimitedPattern
   const refusal = refuseDearPattern(pattern);
   if (refusal !== null) throw executionError(refusal);
   const regex = compileOnce(anchored, RE2JS.DOTALL);
-  const longest = Math.floor(maxMatchCost / Math.max(1, patternCost(pattern)));
+  const longest = longestText(patternCost(pattern));
   const allow = (value: string): void => {
     if (value.length <= longest) return;
     throw executionError(`label value of ${value.length} characters for a regular expression, at most ${longest}`);
