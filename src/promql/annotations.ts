@@ -1,4 +1,4 @@
-import { lineColumn, type Position } from './errors.ts';
+import { lineColumns, type Position } from './errors.ts';
 import { formatFloatG } from './format.ts';
 import type { ForcedMonotonicity } from './partial/partial.pb.ts';
 
@@ -23,6 +23,18 @@ export interface PortableAnnotation {
   readonly overlaps: number;
 }
 
+/** What a query keeps of a kind of annotations: a message can be raised for each step or series, and name its value. */
+const most = { messages: 500, characters: 500_000 };
+
+/** The messages of one kind: the kept ones, and how often others were raised. */
+interface Tally {
+  messages: number;
+  characters: number;
+  omitted: number;
+}
+
+const tally = (): Tally => ({ messages: 0, characters: 0, omitted: 0 });
+
 /** The last time that a Date has; the first is its negative. Milliseconds. */
 const lastDateMs = 8.64e15;
 
@@ -34,7 +46,7 @@ function rfc3339(ms: number): string {
 
 /**
  * Warnings and infos of one query. The same message is kept once, at the position where it was raised last, as
- * Prometheus does; figures of repeated events are merged.
+ * Prometheus does; figures of repeated events are merged. The first messages of each kind are kept, the others counted.
  */
 export class Annotations {
   // Created with the first annotation: most queries have none.
@@ -42,6 +54,7 @@ export class Annotations {
   #forced: Map<string, ForcedMonotonicity> | undefined;
   #overlaps: Map<string, number> | undefined;
   #foreign: Set<string> | undefined;
+  readonly #tallies = { warning: tally(), info: tally(), foreign: tally() };
 
   warn(message: string, position: Position): void {
     this.#add('warning', `PromQL warning: ${message}`, position);
@@ -53,7 +66,8 @@ export class Annotations {
 
   /** Adds a warning of the source, unchanged. */
   sourceWarning(message: string): void {
-    (this.#foreign ??= new Set()).add(message);
+    this.#foreign ??= new Set();
+    if (this.#admits('foreign', message, this.#foreign)) this.#foreign.add(message);
   }
 
   /**
@@ -92,6 +106,22 @@ export class Annotations {
     }));
   }
 
+  /** How often warnings were raised that were not kept; those of the source too. */
+  get omittedWarnings(): number {
+    return this.#tallies.warning.omitted + this.#tallies.foreign.omitted;
+  }
+
+  /** How often infos were raised that were not kept. */
+  get omittedInfos(): number {
+    return this.#tallies.info.omitted;
+  }
+
+  /** Adds what was omitted elsewhere. */
+  absorbOmitted({ omittedWarnings, omittedInfos }: { omittedWarnings: number; omittedInfos: number }): void {
+    this.#tallies.warning.omitted += omittedWarnings;
+    this.#tallies.info.omitted += omittedInfos;
+  }
+
   /** Warnings of the source, unchanged. */
   get foreign(): readonly string[] {
     return [...(this.#foreign ?? [])];
@@ -113,8 +143,9 @@ export class Annotations {
   /** The texts with positions, sorted: `… (line:col)`. */
   texts(kind: Kind, query: string): string[] {
     if (this.#byMessage === undefined && this.#foreign === undefined) return [];
+    const place = lineColumns(query);
     const own = this.#ofKind(kind)
-      .map((a) => `${a.detail?.(a.message) ?? a.message} (${lineColumn(query, a.position.start)})`)
+      .map((a) => `${a.detail?.(a.message) ?? a.message} (${place(a.position.start)})`)
       .sort();
     return kind === 'warning' ? [...own, ...[...this.foreign].sort()] : own;
   }
@@ -123,8 +154,26 @@ export class Annotations {
     return [...(this.#byMessage?.values() ?? [])].filter((a) => a.kind === kind);
   }
 
-  #set(annotation: Annotation): void {
-    (this.#byMessage ??= new Map()).set(annotation.message, annotation);
+  /** Whether a message is kept; one that is not is counted. */
+  #admits(kind: Kind | 'foreign', message: string, known: { has: (message: string) => boolean }): boolean {
+    if (known.has(message)) return true;
+    const of = this.#tallies[kind];
+    const characters = of.characters + message.length;
+    if (of.messages === most.messages || characters > most.characters) {
+      of.omitted++;
+      return false;
+    }
+    of.messages++;
+    of.characters = characters;
+    return true;
+  }
+
+  #set(annotation: Annotation): boolean {
+    const { kind, message } = annotation;
+    this.#byMessage ??= new Map();
+    if (!this.#admits(kind, message, this.#byMessage)) return false;
+    this.#byMessage.set(message, annotation);
+    return true;
   }
 
   #force(message: string, position: Position, more: ForcedMonotonicity): void {
@@ -137,19 +186,17 @@ export class Annotations {
       maxDiff: Math.max(known.maxDiff, more.maxDiff),
       samples: known === more ? more.samples : known.samples + more.samples,
     };
-    (this.#forced ??= new Map()).set(message, merged);
     const detail = (text: string): string =>
       `${text}, from buckets ${formatFloatG(merged.minBound)} to ${formatFloatG(merged.maxBound)}, with a max diff of ` +
       `${formatFloatG(merged.maxDiff, 2)}, over ${merged.samples} samples from ${rfc3339(merged.minTime)} to ` +
       rfc3339(merged.maxTime);
-    this.#set({ kind: 'info', message, position, detail });
+    if (this.#set({ kind: 'info', message, position, detail })) (this.#forced ??= new Map()).set(message, merged);
   }
 
   #overlap(message: string, position: Position, more: number): void {
     const count = (this.#overlaps?.get(message) ?? 0) + more;
-    (this.#overlaps ??= new Map()).set(message, count);
     const detail = (text: string): string => (count > 1 ? `${text} (${count} occurrences)` : text);
-    this.#set({ kind: 'warning', message, position, detail });
+    if (this.#set({ kind: 'warning', message, position, detail })) (this.#overlaps ??= new Map()).set(message, count);
   }
 
   #add(kind: Kind, message: string, position: Position): void {

@@ -158,6 +158,8 @@ async function finish(
     value,
     warnings: annotations.texts('warning', text),
     infos: annotations.texts('info', text),
+    omittedWarnings: annotations.omittedWarnings,
+    omittedInfos: annotations.omittedInfos,
     stats: {
       samplesRead: budget.read,
       peakSamples: budget.peak,

@@ -28,12 +28,27 @@ export interface Position {
   readonly end: number;
 }
 
-/** `line:col` of an offset, both from 1; columns count bytes of UTF-8 as Prometheus does. */
+/**
+ * `line:col` of offsets into a text, both from 1; columns count bytes of UTF-8 as Prometheus does. The lines are found
+ * once for all offsets.
+ */
+export function lineColumns(text: string): (offset: number) => string {
+  const starts = [0];
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) starts.push(end + 1);
+  return (offset) => {
+    let [line, after] = [0, starts.length];
+    while (after - line > 1) {
+      const middle = (line + after) >> 1;
+      if (starts[middle]! <= offset) line = middle;
+      else after = middle;
+    }
+    return `${line + 1}:${Buffer.byteLength(text.slice(starts[line], offset)) + 1}`;
+  };
+}
+
+/** `line:col` of one offset, as of `lineColumns`. */
 export function lineColumn(text: string, offset: number): string {
-  const before = text.slice(0, offset);
-  const lineStart = before.lastIndexOf('\n') + 1;
-  const line = before.split('\n').length;
-  return `${line}:${Buffer.byteLength(before.slice(lineStart)) + 1}`;
+  return lineColumns(text)(offset);
 }
 
 /** The error for a query that does not parse or type-check: `line:col: parse error: reason`. */

@@ -181,10 +181,17 @@ export interface QueryStats {
   readonly samples?: SampleCounts | undefined;
 }
 
-/** A whole answer. Each annotation appears once, with its position in the query (`… (line:col)`). */
+/**
+ * A whole answer. Each annotation appears once, with its position in the query (`… (line:col)`): the first 500 different
+ * warnings and infos each, or fewer long ones.
+ */
 export interface QueryResult {
   readonly value: QueryValue;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
+  /** How often warnings were raised that are not among `warnings`. */
+  readonly omittedWarnings: number;
+  /** How often infos were raised that are not among `infos`. */
+  readonly omittedInfos: number;
   readonly stats: QueryStats;
 }

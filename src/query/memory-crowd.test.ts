@@ -13,6 +13,7 @@ import {
   partialContentType,
   partialPath,
 } from '../promql/index.ts';
+import { emptyAnswer } from '../testing/promql/empty-answer.ts';
 import type { ApiAnswer } from '../testing/query/api-client.ts';
 import { startQueryStage } from '../testing/query/query-stage.ts';
 import type { QueryStage } from '../testing/query/query-stage.ts';
@@ -231,11 +232,10 @@ test('the lines of a federation count as memory of their query before they are m
 test('the texts of an agent’s answer, and the labels that are made of them, are held within `queryMemory`', async () => {
   const stage = await startQueryStage({ nodes: ['node-1'], flags: { queryMemory: '1000000' } });
   const node = 'node-1';
-  const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const agent = { node, labelsOwned: [nodeLabel], minT: null, maxT: null, partitionClean: true, engineVersion };
   /** More texts than there is memory for; neither the query's entries for them nor this agent's take all of it. */
   const partialFrames = (planHash: string): Uint8Array[] => {
-    const [header] = encodePartial({ planHash, ...agent }, result, { waitMs: 0, evaluateMs: 0 });
+    const [header] = encodePartial({ planHash, ...agent }, emptyAnswer, { waitMs: 0, evaluateMs: 0 });
     const dictionary = new WireWriter().message(2, (m) => {
       for (let i = 0; i < 24_000; i++) m.string(1, `text-${i}`);
     });

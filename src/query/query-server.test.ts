@@ -115,6 +115,15 @@ describe('answers over all nodes', () => {
     expect(json.infos).toEqual([expect.stringMatching(/metric might not be a counter.*\(1:10\)$/)]);
   });
 
+  test('an answer shows ten warnings, and says how many more there are, those that the evaluation left out included', async () => {
+    const params = { query: 'histogram_quantile(time(), vector(1))', start: '2', end: '701', step: '1' };
+    const { json } = await ask('/api/v1/query_range', params);
+    expect(json.warnings).toHaveLength(11);
+    // A quantile at each of 700 steps, and a bucket without `le`.
+    expect(json.warnings!.at(-1)).toBe('691 more warning annotations omitted');
+    expect(json.infos).toBeUndefined();
+  });
+
   test('scalars, strings and ranges of raw samples have their own shapes', async () => {
     expect((await instant('1e-7')).text).toContain(`"data":{"resultType":"scalar","result":[${at},"0.0000001"]}`);
     expect((await instant('vector(1e-7)')).text).toContain(`"value":[${at},"1e-07"]`);

@@ -28,7 +28,7 @@ import { labelJoin, labelReplace } from './functions/label-functions.ts';
 import { sortByLabels, sortByValue } from './functions/sorting.ts';
 import { stepTimes, timestampOfSelector, timestampOfSteps } from './functions/time-functions.ts';
 import { evaluateRangeCall } from './range/range-call.ts';
-import { warnInvalidQuantile } from './range/range-notes.ts';
+import { warnInvalidQuantiles } from './range/range-notes.ts';
 import { rangeFunctions } from './range/table.ts';
 
 /** The evaluated arguments of a call, by kind and in order. */
@@ -150,7 +150,7 @@ async function vectorFunction(context: EvalContext, call: CallExpr, args: Argume
     case 'sort_by_label_desc':
       return sorted(context, call, columns, texts, frame);
     case 'histogram_quantile':
-      for (const q of scalars[0]!) warnInvalidQuantile(context, q, call.args[0]!);
+      await warnInvalidQuantiles(context, scalars[0]!, call.args[0]!);
       return histogramQuantiles(context, columns, scalars[0]!, frame, positionOf(call.args[1]!));
     case 'histogram_quantiles':
       return severalQuantiles(context, call, args, frame);
@@ -215,7 +215,7 @@ async function severalQuantiles(
   const label = args.texts[0]!;
   const result: Column[] = [];
   for (const [i, quantiles] of args.scalars.entries()) {
-    for (const q of quantiles) warnInvalidQuantile(context, q, call.args[i + 2]!);
+    await warnInvalidQuantiles(context, quantiles, call.args[i + 2]!);
     const found = await histogramQuantiles(context, args.columns, quantiles, frame, positionOf(call.args[0]!));
     for (const column of found) {
       for (const [text, part] of splitByText(context, quantiles, column, frame)) {

@@ -29,6 +29,9 @@ export interface Trailer {
   /** Samples of each step, as a column of numbers.ts; absent where they were not asked for. */
   readonly queryable: Uint8Array | null;
   readonly read: Uint8Array | null;
+  /** How often annotations were raised that are left out: the answer has the first ones only. */
+  readonly omittedWarnings: number;
+  readonly omittedInfos: number;
 }
 
 export interface Annotation {
@@ -89,7 +92,7 @@ export function writeHeader(out: WireWriter, { planHash, node, labelsOwned, minT
   return out;
 }
 
-export function writeTrailer(out: WireWriter, { rows, samplesRead, annotations, warnings, waitMs, evaluateMs, seriesRead, queryable, read }: Trailer): WireWriter {
+export function writeTrailer(out: WireWriter, { rows, samplesRead, annotations, warnings, waitMs, evaluateMs, seriesRead, queryable, read, omittedWarnings, omittedInfos }: Trailer): WireWriter {
   out.uint(1, Math.max(0, Math.round(rows)));
   out.uint(2, Math.max(0, Math.round(samplesRead)));
   for (const one of annotations) out.message(3, (w) => writeAnnotation(w, one));
@@ -99,6 +102,8 @@ export function writeTrailer(out: WireWriter, { rows, samplesRead, annotations, 
   out.uint(7, Math.max(0, Math.round(seriesRead)));
   if (queryable !== null) out.bytes(8, queryable);
   if (read !== null) out.bytes(9, read);
+  out.uint(10, Math.max(0, Math.round(omittedWarnings)));
+  out.uint(11, Math.max(0, Math.round(omittedInfos)));
   return out;
 }
 
@@ -196,6 +201,8 @@ export function readTrailer(reader: WireReader): Trailer {
   let seriesRead = 0;
   let queryable: Uint8Array | null = null;
   let read: Uint8Array | null = null;
+  let omittedWarnings = 0;
+  let omittedInfos = 0;
   while (!reader.done) {
     const key = reader.key();
     switch (key) {
@@ -226,11 +233,17 @@ export function readTrailer(reader: WireReader): Trailer {
       case 74:
         read = reader.view();
         break;
+      case 80:
+        omittedWarnings = reader.uint();
+        break;
+      case 88:
+        omittedInfos = reader.uint();
+        break;
       default:
         reader.skip(key & 7);
     }
   }
-  return { rows, samplesRead, annotations, warnings, waitMs, evaluateMs, seriesRead, queryable, read };
+  return { rows, samplesRead, annotations, warnings, waitMs, evaluateMs, seriesRead, queryable, read, omittedWarnings, omittedInfos };
 }
 
 export function readAnnotation(reader: WireReader): Annotation {

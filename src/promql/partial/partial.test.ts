@@ -1,6 +1,7 @@
 import { encodeFrame, readFrames } from '../../base/wire/frames.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
+import { emptyAnswer } from '../../testing/promql/empty-answer.ts';
 import { exactText } from '../../testing/promql/exact-text.ts';
 import { randomExpression } from '../../testing/promql/random-expression.ts';
 import { nodeLabel, randomSeries } from '../../testing/promql/random-series.ts';
@@ -164,17 +165,15 @@ test.each([
   ['that are not numbers', Float64Array.of(1, NaN), 'count that is none'],
 ])('counts of samples %s are refused', async (_, queryable, reason) => {
   const fragment = { kind: 'series', expr: 'x', op: null, grouping: [], without: false, param: null } as const;
-  const nothing = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const answer = (samples: SampleCounts): Promise<FragmentResult> =>
-    decode([...encodePartial(headerOf(''), { ...nothing, samples }, stats)], fragment, 2);
+    decode([...encodePartial(headerOf(''), { ...emptyAnswer, samples }, stats)], fragment, 2);
   const read = Float64Array.of(0, 7e12);
   await expect(answer({ queryable, read })).rejects.toThrow(reason);
   await expect(answer({ queryable: read, read: queryable })).rejects.toThrow(reason);
-  expect(await answer({ queryable: read, read })).toEqual({ ...nothing, samples: { queryable: read, read } });
+  expect(await answer({ queryable: read, read })).toEqual({ ...emptyAnswer, samples: { queryable: read, read } });
 });
 
 describe('an answer that no agent writes', () => {
-  const nothing = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const series = { kind: 'series', expr: 'x', op: null, grouping: [], without: false, param: null } as const;
   const sum = { ...series, kind: 'agg', op: 'sum' } as const;
 
@@ -191,7 +190,7 @@ describe('an answer that no agent writes', () => {
     const checks = { onHeader: () => {}, onColumn: () => {}, hold };
     const decoder = new PartialDecoder({ fragment, steps, maxSeries: 1e6, ...checks });
     try {
-      decoder.add((await collect([...encodePartial(headerOf(''), nothing, stats)]))[0]!);
+      decoder.add((await collect([...encodePartial(headerOf(''), emptyAnswer, stats)]))[0]!);
       for (const message of messages) decoder.add(message.finish());
     } catch (error) {
       return (error as Error).message.replace('partial answer: ', '');

@@ -64,6 +64,8 @@ export async function evaluateFragment(
     ...answer,
     annotations: annotations.export(),
     warnings: annotations.foreign,
+    omittedWarnings: annotations.omittedWarnings,
+    omittedInfos: annotations.omittedInfos,
     samplesRead: budget.read,
     seriesRead: budget.series,
     samples: frame.samples,

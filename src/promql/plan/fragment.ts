@@ -51,6 +51,9 @@ export interface FragmentResult {
   readonly annotations: readonly PortableAnnotation[];
   /** Warnings of the node's source, passed on as they are. */
   readonly warnings: readonly string[];
+  /** How often warnings, of the source too, and infos were raised that the answer leaves out; 0 from earlier versions. */
+  readonly omittedWarnings: number;
+  readonly omittedInfos: number;
   readonly samplesRead: number;
   /** Series that the node touched; 0 from an agent that does not report them. */
   readonly seriesRead: number;

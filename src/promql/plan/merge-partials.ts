@@ -42,6 +42,8 @@ export class PartialMerge {
       groups,
       annotations: results.flatMap(({ annotations }) => annotations),
       warnings: [...new Set(results.flatMap(({ warnings }) => warnings))],
+      omittedWarnings: results.reduce((sum, { omittedWarnings }) => sum + omittedWarnings, 0),
+      omittedInfos: results.reduce((sum, { omittedInfos }) => sum + omittedInfos, 0),
       samplesRead: results.reduce((sum, { samplesRead }) => sum + samplesRead, 0),
       seriesRead: results.reduce((sum, { seriesRead }) => sum + seriesRead, 0),
       heldBytes: results.reduce((sum, { heldBytes = 0 }) => sum + heldBytes, 0),

@@ -61,7 +61,14 @@ test('a node that answers one part of a query and fails a later one is in no par
       const first = await source.select(selectByName('up'));
       const second = await source.select(selectByName('info'));
       const value = { type: 'string', timestamp: 0, value: `${first.series.length} ${second.series.length}` } as const;
-      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 } };
+      return {
+        value,
+        warnings: [],
+        infos: [],
+        omittedWarnings: 0,
+        omittedInfos: 0,
+        stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
+      };
     },
     reads: () => [],
     range: () => Promise.reject(new Error('not used')),
@@ -173,7 +180,14 @@ test('a caller waits for their own queries, but not for the queued queries of an
       order.push(query as string);
       await new Promise<void>((done) => ends.push(done));
       const value = { type: 'string', timestamp: 0, value: '' } as const;
-      return { value, warnings: [], infos: [], stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 } };
+      return {
+        value,
+        warnings: [],
+        infos: [],
+        omittedWarnings: 0,
+        omittedInfos: 0,
+        stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
+      };
     },
   } as unknown as RunnerOptions['engine'];
   const gated = runner(async () => [], { maxConcurrency: 1 }, engine);

@@ -158,8 +158,8 @@ export class QueryRunner {
         const packed = await packedSums(exprs, label, timeMs, own);
         if (packed !== null) return { ...packed, infos: [] };
       }
-      const { value, warnings, infos } = await engine.instant(text, timeMs, options);
-      return { sums: unpacked(value, label), warnings, infos };
+      const { value, ...told } = await engine.instant(text, timeMs, options);
+      return { ...told, sums: unpacked(value, label) };
     });
   }
 
@@ -265,7 +265,8 @@ export class QueryRunner {
       // No long-term store has the data that the agents are asked for here.
       const departed = this.#departures.of(() => reads, -Infinity);
       const pushdown = { path: 'off', fragments: [], fallbacks: [], rawSelectors: 0 } as const;
-      const rest = { warnings: [], infos: [], departed, pushdown };
+      const told = { warnings: [], infos: [], omittedWarnings: 0, omittedInfos: 0 };
+      const rest = { ...told, departed, pushdown };
       if (asker === undefined) return { ...rest, result: [], lost: withDeparted(new Map(), departed) };
       const agents = directory.agents().filter(({ node }) => nodes(node));
       const time = { clock, agentTimeoutMs: limits.agentTimeoutMs, remainingMs };
@@ -327,9 +328,10 @@ export class QueryRunner {
       request.onEntered?.();
       if (!directory.synced) throw new ApiError('unavailable', 'the list of agents is not complete yet; try again');
       const entered = clock.monotonic();
-      const { result, warnings, infos, lost, departed, pushdown } = await memory.run(signal, (lease) =>
+      const evaluated = await memory.run(signal, (lease) =>
         run(new RunningQuery({ runner: this.#options, request, limits, deadline, turns: own, lease })),
       );
+      const { result, warnings, infos, lost, departed, pushdown } = evaluated;
       const missingNodes = [...lost.keys()].sort();
       if (missingNodes.length > 0 && !limits.partialResponse) {
         const why = request.partialResponse ? 'a policy allows no partial answer' : 'partial_response is false';
@@ -343,8 +345,8 @@ export class QueryRunner {
       return {
         result,
         missingNodes,
-        infos: capped(infos, 'info'),
-        warnings: [...capped(warnings, 'warning'), ...nodeWarnings],
+        infos: capped(infos, evaluated.omittedInfos, 'info'),
+        warnings: [...capped(warnings, evaluated.omittedWarnings, 'warning'), ...nodeWarnings],
         seconds,
         pushdown,
         departed,
@@ -394,7 +396,9 @@ function unpacked(value: QueryValue, label: string): PackedSums[] {
   }));
 }
 
-function capped(texts: readonly string[], kind: string): string[] {
-  if (texts.length <= maxAnnotations) return [...texts];
-  return [...texts.slice(0, maxAnnotations), `${texts.length - maxAnnotations} more ${kind} annotations omitted`];
+/** The first texts, and how many more there are with the `omitted` ones. */
+function capped(texts: readonly string[], omitted: number, kind: string): string[] {
+  const shown = texts.slice(0, maxAnnotations);
+  const more = texts.length - shown.length + omitted;
+  return more === 0 ? shown : [...shown, `${more} more ${kind} annotations omitted`];
 }

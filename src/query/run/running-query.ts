@@ -26,6 +26,9 @@ export interface Evaluated<T> {
   readonly pushdown: PushdownReport;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
+  /** How often annotations were raised that are in neither list. */
+  readonly omittedWarnings: number;
+  readonly omittedInfos: number;
 }
 
 export interface RunningQueryOptions {
@@ -138,10 +141,12 @@ export class RunningQuery {
         const result = await evaluate(this.#queryOptions(spliced ?? scope, distribution));
         const { path: taken = 'off', reports: fragments = [] } = pushdown ?? {};
         const report = { path: taken, fragments, fallbacks, rawSelectors: scope.rawSelectors };
-        const all = new Map(scope.lost);
-        if (spliced?.lostStore !== undefined) all.set(spliced.lostStore.node, spliced.lostStore);
-        const { warnings = [], infos = [] } = (result ?? {}) as Partial<Evaluated<T>>;
-        return { result, warnings: [...new Set([...warnings, ...scope.warnings])], infos, lost: all, pushdown: report };
+        const nodes = new Map(scope.lost);
+        if (spliced?.lostStore !== undefined) nodes.set(spliced.lostStore.node, spliced.lostStore);
+        const told = (result ?? {}) as Partial<Evaluated<T>>;
+        const { warnings = [], infos = [], omittedWarnings = 0, omittedInfos = 0 } = told;
+        const all = { warnings: [...new Set([...warnings, ...scope.warnings])], infos, omittedWarnings, omittedInfos };
+        return { result, ...all, lost: nodes, pushdown: report };
       } catch (error) {
         memory.close();
         if (this.signal.aborted) throw error;

@@ -200,6 +200,24 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     path: 'query_range',
     range: { seconds: 3_600, step: 10 },
   },
+  {
+    name: 'a warning at each step, far down in the text',
+    query: `${'\n'.repeat(130_000)}histogram_quantile(time(), vector(1))`,
+    path: 'query_range',
+    range: { seconds: 10_999, step: 1 },
+  },
+  {
+    name: 'a warning at each of the most steps',
+    query: 'max_over_time(histogram_quantile(time(), vector(1))[249s:1ms])',
+  },
+  {
+    name: 'a warning for each of many parts, far down in the text',
+    query: '\n'.repeat(110_000) + joined(490, ' or ', (i) => `histogram_quantile(${i + 2}, vector(1))`),
+  },
+  {
+    name: 'an information for each series, on every agent',
+    query: 'rate(label_replace(load, "__name__", "$1", "pod", "(.*)")[10m:1m])',
+  },
   { name: 'a metric for each series', query: 'label_replace({__name__=~".+"}, "__name__", "$1", "pod", "(.*)")' },
   { name: 'information about everything', query: 'info({__name__=~".+"})' },
   // Matching.

@@ -20,7 +20,7 @@ import { referenceTime, type Frame } from '../frame.ts';
 import { countWindows } from '../sample-counts.ts';
 import type { RangeSeries } from '../select/raw-series.ts';
 import { rangeInput, type RangeInput } from './range-input.ts';
-import { askWhetherCounter, reportQuantiles } from './range-notes.ts';
+import { askWhetherCounter, warnInvalidQuantiles } from './range-notes.ts';
 import { functionsWith, rangeFunctions, type RangeFunctionEntry } from './table.ts';
 import { sweepFor } from './sweeps.ts';
 import { WindowGrid } from './window-grid.ts';
@@ -129,7 +129,7 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
         askWhetherCounter(context, labels, column, arg);
         lastName = column.histograms === null && !settings.typeAndUnitLabels ? metricName(labels) : null;
       }
-      if (reportsQuantile) reportQuantiles(context, column, params[0]!, call.args[0]!);
+      if (reportsQuantile) await warnInvalidQuantiles(context, params[0]!, call.args[0]!, column.kinds);
       const drop = entry.keepsName !== true || dropName;
       sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
     }

@@ -25,10 +25,22 @@ export function askWhetherCounter(context: EvalContext, labels: Labels, builder:
   }
 }
 
-/** Warns about invalid quantiles at the steps that have a result. */
-export function reportQuantiles(context: EvalContext, builder: ColumnBuilder, values: Float64Array, arg: Expr): void {
-  for (const [step, q] of values.entries()) {
-    if (builder.kinds[step] !== absent) warnInvalidQuantile(context, q, arg);
+/** Making a warning costs as much as the work on this many samples. */
+const warningWork = 100;
+
+/** Warns about invalid quantiles, at all steps or at those that have a result. */
+export async function warnInvalidQuantiles(
+  context: EvalContext,
+  quantiles: Float64Array,
+  arg: Expr,
+  kinds?: Uint8Array,
+): Promise<void> {
+  let warned: number | undefined;
+  for (let step = 0; step < quantiles.length; step++) {
+    const q = quantiles[step]!;
+    if (kinds?.[step] === absent || Object.is(q, warned)) continue;
+    warnInvalidQuantile(context, (warned = q), arg);
+    if (context.budget.spend(warningWork)) await context.budget.turn();
   }
 }
 

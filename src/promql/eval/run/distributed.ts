@@ -1,3 +1,5 @@
+import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
+import type { PortableAnnotation } from '../../annotations.ts';
 import { QueryError, type Position } from '../../errors.ts';
 import { childrenOf, type AggregateExpr, type Expr, type VectorSelector } from '../../parser/ast.ts';
 import type { Distribution, FragmentResult } from '../../plan/fragment.ts';
@@ -76,7 +78,7 @@ export class DistributedParts {
       const isFolded = isFoldOperator(op) || op === 'count_values';
       return isFolded ? finishRows(context, fragment, answer, frame) : this.#pick(context, fragment, answer, frame);
     }
-    absorb(context, fragment, answer, frame);
+    await absorb(context, fragment, answer, frame);
     await holdColumns(context.budget, answer.columns, answer.heldBytes);
     return [...answer.columns];
   }
@@ -156,24 +158,30 @@ async function merged(
   return all && mergePartials(context.budget, fragment, all);
 }
 
+/** Placing an annotation costs as much as the work on this many samples. */
+const annotationWork = 50;
+
 /** Adds an answer's annotations at their positions in the query, and its sample counts to the frame. */
-function absorb(context: EvalContext, fragment: Fragment, answer: FragmentResult, frame: Frame): void {
-  context.budget.read += answer.samplesRead;
-  context.budget.touch(answer.seriesRead);
+async function absorb(context: EvalContext, fragment: Fragment, answer: FragmentResult, frame: Frame): Promise<void> {
+  const { budget, annotations } = context;
+  budget.read += answer.samplesRead;
+  budget.touch(answer.seriesRead);
   if (answer.samples !== undefined) frame.samples?.add(answer.samples);
-  for (const warning of answer.warnings) context.annotations.sourceWarning(warning);
+  for (const warning of answer.warnings) annotations.sourceWarning(warning);
+  annotations.absorbOmitted(answer);
   if (answer.annotations.length === 0) return;
   const places = positionsOf(fragment);
-  const placed = answer.annotations.map((annotation) => {
+  const placed: { annotation: PortableAnnotation; position: Position; order: number }[] = [];
+  for (const annotation of answer.annotations) {
     const { start, end } = annotation.position;
     const place = places.get(`${start} ${end}`);
-    const position: Position = place?.node ?? fragment.node;
-    return { annotation, position, order: place?.order ?? places.size };
-  });
+    placed.push({ annotation, position: place?.node ?? fragment.node, order: place?.order ?? places.size });
+    if (budget.spend(annotationWork)) await budget.turn();
+  }
   // The same message raised at two positions is shown at the position that is evaluated last.
-  placed.sort((a, b) => a.order - b.order);
-  for (const { annotation, position } of placed) {
-    context.annotations.absorb(annotation, { start: position.start, end: position.end });
+  for (const { annotation, position } of await sortInTurns(budget, placed, (a, b) => a.order - b.order, 5)) {
+    annotations.absorb(annotation, { start: position.start, end: position.end });
+    if (budget.spend(annotationWork)) await budget.turn();
   }
 }
 
@@ -184,7 +192,7 @@ async function finishRows(
   answer: FragmentResult,
   frame: Frame,
 ): Promise<Column[]> {
-  absorb(context, fragment, answer, frame);
+  await absorb(context, fragment, answer, frame);
   const { expr, op: own } = fragment.node as AggregateExpr;
   const op = isFoldOperator(own) ? own : 'count';
   const { budget } = context;
@@ -218,7 +226,7 @@ async function picked(
   answer: FragmentResult,
   frame: Frame,
 ): Promise<Column[]> {
-  absorb(context, source, answer, frame);
+  await absorb(context, source, answer, frame);
   const { budget } = context;
   const values = new Float64Array(frame.count).fill(param as number);
   const scalar = { kind: 'scalar', values } as const;

@@ -102,6 +102,8 @@ beforeEach(async () => {
             value: { type: 'vector', elements },
             warnings: [],
             infos: [],
+            omittedWarnings: 0,
+            omittedInfos: 0,
             stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
           },
           missingNodes,

@@ -12,6 +12,7 @@ import {
   SeriesPool,
 } from '../../../promql/index.ts';
 import type { IndexHeader, IndexLists } from '../../../promql/index.ts';
+import { emptyAnswer } from '../../../testing/promql/empty-answer.ts';
 import { buildStreamedRead, createRemoteReadHandler, encodePoints, labelsFromObject } from '../../../tsdb/index.ts';
 import { agentNames } from '../../agents/directory.ts';
 import { askAgents, createAgentAsker } from '../ask-agents.ts';
@@ -124,9 +125,8 @@ test.each<[string, string, (way: AgentWay) => (budget: SampleBudget) => Promise<
 
 test('an answer of partial results that breaks off gives its samples and memory back to the budget', async () => {
   const header = { planHash: 'h', node: 'n', labelsOwned: ['k8s_node_name'], minT: 0, maxT: 9, partitionClean: true };
-  const result = { columns: [], groups: [], annotations: [], warnings: [], samplesRead: 0, seriesRead: 0 };
   const stats = { waitMs: 0, evaluateMs: 0 };
-  const [first] = [...encodePartial({ ...header, engineVersion }, result, stats)];
+  const [first] = [...encodePartial({ ...header, engineVersion }, emptyAnswer, stats)];
   const { before, after } = await spentBy((budget, note) => {
     const reader = createPartialReader(cutAfter([first!], partialContentType, note));
     return reader(agent, partialCall, { ...time, budget, maxSamples: 1e6 });
