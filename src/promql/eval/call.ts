@@ -72,6 +72,9 @@ async function releaseArguments({ budget }: EvalContext, args: Arguments, frame:
   budget.release(args.scalars.length * scalarWeight(frame.count));
 }
 
+/** Evaluating a text or another constant costs as much as this many samples. */
+const argumentWork = 100;
+
 async function evaluateArguments(context: EvalContext, call: CallExpr, frame: Frame): Promise<Arguments> {
   const args: Arguments = { columns: [], scalars: [], texts: [] };
   for (const arg of call.args) {
@@ -80,6 +83,7 @@ async function evaluateArguments(context: EvalContext, call: CallExpr, frame: Fr
       args.columns = args.columns.length === 0 ? value.columns : args.columns.concat(value.columns);
     else if (value.kind === 'scalar') args.scalars.push(value.values);
     else args.texts.push(value.text);
+    if (context.budget.spend(argumentWork)) await context.budget.turn();
   }
   return args;
 }

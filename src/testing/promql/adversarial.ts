@@ -297,6 +297,22 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     ),
   },
   { name: 'long labels of all series', query: `label_replace(load, "a", "${'x'.repeat(4_000)}$1", "pod", "(.*)")` },
+  {
+    name: 'series sorted by labels of thousands of numbers',
+    query: `sort_by_label(label_replace(load, "k", "${'a1'.repeat(2_000)}$1", "pod", "(.*)"), "k")`,
+  },
+  {
+    name: 'series sorted by numbers that differ in leading zeros only',
+    query: `sort_by_label(label_replace(label_replace(load, "k", "${'a1'.repeat(1_300)}", "", ""), "k", "${'a01'.repeat(1_300)}", "pod", ".*[02468]"), "k")`,
+  },
+  {
+    name: 'series sorted by one label, 15,000 times',
+    query: `sort_by_label(load, ${joined(15_000, ',', () => '"x"')})`,
+  },
+  {
+    name: 'series sorted by very many labels, which they do not have',
+    query: `sort_by_label_desc(load, ${joined(14_000, ',', (i) => `"x${i}"`)})`,
+  },
   { name: 'one label of two thousand', query: `label_join(load, "a", ",", ${joined(2_000, ',', (i) => `"l${i}"`)})` },
   { name: 'grouped by two thousand labels', query: `sum by (${joined(2_000, ',', (i) => `l${i}`)}) (load)` },
   {

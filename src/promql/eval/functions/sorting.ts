@@ -1,7 +1,8 @@
-import { compareLabels, compareStrings, labelValue } from '../../labels.ts';
+import { compareLabels, labelValue } from '../../labels.ts';
 import { isHistogram, type Column } from '../columns.ts';
 import type { Pacing } from '../../../base/turns/turns.ts';
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
+import { naturallyBefore, naturalWork } from './natural-order.ts';
 
 /** sort and sort_desc of an instant vector: by value, NaN last; histograms are left out. */
 export function sortByValue(pacing: Pacing, columns: readonly Column[], descending: boolean): Promise<Column[]> {
@@ -16,47 +17,41 @@ export function sortByValue(pacing: Pacing, columns: readonly Column[], descendi
 }
 
 /** sort_by_label and sort_by_label_desc: by the values of the given labels in natural order, then by all labels. */
-export function sortByLabels(
+export async function sortByLabels(
   pacing: Pacing,
   columns: readonly Column[],
   names: readonly string[],
   descending: boolean,
 ): Promise<Column[]> {
+  const longest = await longestValues(pacing, columns, names);
   const sign = descending ? -1 : 1;
   const compare = (a: Column, b: Column): number => {
-    for (const name of names) {
+    for (const name of longest.keys()) {
       const [x, y] = [labelValue(a.labels, name), labelValue(b.labels, name)];
       if (x !== y) return sign * (naturallyBefore(x, y) ? -1 : 1);
     }
     return sign * compareLabels(a.labels, b.labels);
   };
-  return sortInTurns(pacing, columns, compare, 200 * (1 + names.length));
+  const characters = Math.max(0, ...longest.values());
+  return sortInTurns(pacing, columns, compare, labelWork * (1 + longest.size) + naturalWork * characters);
 }
 
-const chunks = (text: string): string[] => text.match(/\d+|\D+/g) ?? [];
+/** Comparing one label costs as much as this many samples, without the natural order of its values. */
+const labelWork = 20;
 
-const largest = 2n ** 63n - 1n;
-
-/** The number that a chunk is; null for text, and for a number that fits no signed integer of 64 bits. */
-function numberOf(chunk: string): bigint | null {
-  if (!/^0*\d{1,19}$/.test(chunk)) return null;
-  const number = BigInt(chunk);
-  return number > largest ? null : number;
-}
-
-/** Natural order: runs of digits compare as numbers, everything else as text. */
-function naturallyBefore(a: string, b: string): boolean {
-  const [left, right] = [chunks(a), chunks(b)];
-  let longer = 0;
-  for (const [i, x] of left.entries()) {
-    const y = right[i];
-    if (y === undefined) return false;
-    if (x === y) continue;
-    const [m, n] = [numberOf(x), numberOf(y)];
-    if (m === null || n === null) return compareStrings(x, y) < 0;
-    if (m !== n) return m < n;
-    longer ||= x.length - y.length;
+/** The length of the longest value of each label that any series has, in the order of `names`. Units: characters. */
+async function longestValues(
+  pacing: Pacing,
+  columns: readonly Column[],
+  names: readonly string[],
+): Promise<Map<string, number>> {
+  const longest = new Map(names.map((name) => [name, 0]));
+  for (const { labels } of columns) {
+    for (const [name, value] of labels) {
+      const known = longest.get(name);
+      if (known !== undefined && known < value.length) longest.set(name, value.length);
+    }
+    if (pacing.spend(5 * labels.length)) await pacing.turn();
   }
-  // Prometheus has no definite order for texts that differ in leading zeros only: here the longer number is first.
-  return left.length === right.length ? longer > 0 : left.length < right.length;
+  return new Map([...longest].filter(([, length]) => length > 0));
 }
