@@ -22,7 +22,7 @@ export const queryLimits = {
   steps: 250_000,
   /** Samples in all windows of one call: steps × steps of the subquery × series. */
   windowSamples: 10_000_000_000,
-  /** Characters of a label value that a query creates. */
+  /** Characters of a label value that a query creates, and references (`$`) in the replacement that it is made from. */
   labelLength: 4_096,
   /** Characters of all names and values of a series' labels, where a query adds to them. */
   labelsLength: 65_536,

@@ -9,26 +9,22 @@ const isNumber = /^(?:0|[1-9]\d{0,8})$/;
 /**
  * Reads a replacement as Go expands it: `$name` takes the longest run of word characters, `${name}` is explicit, `$$` is
  * a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
- * The returned function gives the parts of the text for a match of `regex`.
+ * The returned function gives the parts of the text for a match of `regex`, without those that are always empty.
  */
 export function readReplacement(replacement: string, regex: RE2JS): (match: Match) => string[] {
   const parts: (string | { group: number })[] = [];
   const names = regex.namedGroups() as Record<string, number>;
   const reference = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;
+  const add = (text: string): void => void (text !== '' && parts.push(text));
   let last = 0;
   for (const found of replacement.matchAll(reference)) {
-    parts.push(replacement.slice(last, found.index));
+    add(replacement.slice(last, found.index));
     last = found.index + found[0].length;
     const name = found[1] ?? found[2];
-    if (name === undefined) parts.push('$');
-    else parts.push({ group: isNumber.test(name) ? Number(name) : (names[name] ?? -1) });
+    const group = name === undefined ? -1 : isNumber.test(name) ? Number(name) : (names[name] ?? -1);
+    if (name === undefined) add('$');
+    else if (group >= 0 && group <= regex.groupCount()) parts.push({ group });
   }
-  parts.push(replacement.slice(last));
-  return (match) => {
-    const count = match.groupCount();
-    return parts.map((part) => {
-      if (typeof part === 'string') return part;
-      return part.group < 0 || part.group > count ? '' : (match.group(part.group) ?? '');
-    });
-  };
+  add(replacement.slice(last));
+  return (match) => parts.map((part) => (typeof part === 'string' ? part : (match.group(part.group) ?? '')));
 }

@@ -364,6 +364,15 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
     name: 'regular expressions on long labels',
     query: `label_replace(label_replace(load, "a", "${'x'.repeat(4_000)}", "", ""), "b", "$1", "a", ${quoted('(.*.*.*.*)x*')})`,
   },
+  {
+    name: 'a replacement of thousands of groups that do not exist',
+    query: `label_replace(load, "b", "${'$_'.repeat(65_000)}", "pod", ".*")`,
+    refused: 'execution',
+  },
+  {
+    name: 'a replacement of as many empty groups as are let in',
+    query: `label_replace(load, "b", "${'$1'.repeat(4_096)}", "pod", "(x*).*")`,
+  },
   { name: 'an expensive replacement', query: `label_replace(load, "b", "$1", "pod", ${quoted('((?:.?){440})x')})` },
   // Texts.
   { name: 'a chain of five thousand', query: joined(5_000, ' or ', (i) => `vector(${i})`), refused: 'bad_data' },

@@ -15,6 +15,9 @@ const relabelWork = 100;
 /** Memory of a series' own label, without its text, as the budget counts it: in samples. */
 const labelWeight = 4;
 
+/** Filling in one reference of a replacement costs as much as this many samples. */
+const referenceWork = 15;
+
 /** label_replace(v, dst, replacement, src, regex): sets dst when the regex matches the whole value of src. */
 export async function labelReplace(
   context: EvalContext,
@@ -25,6 +28,7 @@ export async function labelReplace(
   const [target, replacement, source, pattern] = texts as [string, string, string, string];
   const limited = compileReplaced(pattern);
   if (!isValidName(target)) throw executionError(`invalid destination label name in label_replace(): ${target}`);
+  const references = referencesWithin(replacement);
   const expand = parseTemplate(replacement, limited);
   const known = new Map<string, string | null>();
   const replaced: Column[] = [];
@@ -36,13 +40,25 @@ export async function labelReplace(
     if (text === undefined) {
       known.set(value, (text = expand(value)));
       budget.hold(Math.ceil(((text?.length ?? 0) + value.length) / sampleBytes));
-      if (budget.spend(matchWork * (1 + value.length / 64))) await budget.turn();
+      if (budget.spend(matchWork * (1 + value.length / 64) + referenceWork * references)) await budget.turn();
     }
     if (text !== null) budget.hold(labelWeight);
     replaced.push(text === null ? column : relabelled(column, target, text));
     if (budget.spend(relabelWork)) await budget.turn();
   }
   return mergeDuplicates(budget, replaced);
+}
+
+/**
+ * The number of references in a replacement; `$$` is one. Errors: `execution` for more than a label value may have
+ * characters: each takes time, even if it is empty.
+ */
+function referencesWithin(replacement: string): number {
+  let references = 0;
+  let at = replacement.indexOf('$');
+  for (; at >= 0; at = replacement.indexOf('$', replacement[at + 1] === '$' ? at + 2 : at + 1)) references++;
+  if (references <= queryLimits.labelLength) return references;
+  throw executionError(`replacement with ${references} references ($), at most ${queryLimits.labelLength}`);
 }
 
 /** Errors: `execution` for a pattern that is invalid or too expensive. */
