@@ -12,7 +12,7 @@ export const queryLimits = {
   selectors: 50,
   /** Matchers of a query, of all its selectors. */
   matchers: 2_000,
-  /** Names of a query's lists of labels: those of `by`, `without`, `on`, `ignoring`, `group_left` and `group_right`. */
+  /** Names of a query's lists of labels: those of `by`, `on` and the like, and arguments of functions after the fifth. */
   listedLabels: 2_000,
   /** Different regular expressions of a query, of matchers and of `label_replace`. */
   patterns: 50,

@@ -133,10 +133,14 @@ function countPattern(stream: TokenStream, { text }: Token, args: readonly Expr[
   }
 }
 
+/** Arguments beyond these, the most that a function has by itself, are a list of labels. */
+const ownArguments = 5;
+
 function parseArguments(stream: TokenStream): Expr[] {
   stream.expect('(');
   const args: Expr[] = [];
   while (!stream.at(')')) {
+    if (args.length >= ownArguments) stream.allow(stream.current, stream.limits.listedLabel());
     args.push(parseExpr(stream, 0));
     if (stream.at(')')) break;
     const comma = stream.expect(',');

@@ -50,6 +50,11 @@ describe('a query that is too large is refused before it is compiled or walked',
       `x * ${of} (${listOf(listedLabels + 1)}) y`,
       /labels in lists: 2001, at most 2000/,
     ]),
+    ...['sort_by_label(x', 'label_join(x, "a", ""'].map((call): [string, string, RegExp] => [
+      `too many labels of ${call}, …)`,
+      `${call}${', "l"'.repeat(listedLabels + 5)})`,
+      /labels in lists: 2001, at most 2000/,
+    ]),
     [
       'too many labels of several lists',
       `sum by (${listOf(1_500)}) (x) * on (${listOf(501)}) y`,
@@ -85,6 +90,7 @@ describe('a query that is too large is refused before it is compiled or walked',
     const pods = Array.from({ length: 1_000 }, (_, i) => `checkout-7f9c4d5b6-${i}\\\\.shop`).join('|');
     expect(() => parse(`sum(rate(x{pod=~"${pods}"}[5m])) / sum(rate(y{pod=~"${pods}"}[5m]))`)).not.toThrow();
     expect(() => parse(`sum by (${listOf(listedLabels)}) (x)`)).not.toThrow();
+    expect(() => parse(`label_join(x, "a", ""${', "l"'.repeat(listedLabels)})`)).not.toThrow();
     expect(() => parse(chain(depth))).not.toThrow();
     expect(() => parse(`${'('.repeat(depth - 1)}1${')'.repeat(depth - 1)}`)).not.toThrow();
   });
