@@ -43,6 +43,37 @@ describe('a text of more than 8,192 characters', () => {
   });
 
   test.each([
+    ...[
+      ',',
+      '/',
+      '/,',
+      '//',
+      '+',
+      'a+',
+      '+a',
+      'a.1',
+      'a:/',
+      'a://',
+      '://',
+      '://@',
+      "/'",
+      "/'a",
+      '/(a',
+      '/,a.',
+      '/,a:/',
+    ],
+    ...['a://,a:/', '(a://b', ',a://b,', '/.', '/]', '/:)', 'a\n'],
+  ])('of %j over and over, as a status message, takes time in proportion to it', (part) => {
+    const statusMessage = part.repeat(8_192 / part.length);
+    const before = process.cpuUsage();
+    for (const redactor of [plain, rewriting]) redactor.statusMessage({ statusMessage, attributes: [] });
+    for (const redactor of [plain, rewriting])
+      redactor.statusMessage({ statusMessage: `a://${statusMessage}`, attributes: [] });
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(100);
+  });
+
+  test.each([
     ['url.path', `/reset/${long}/end`, '/REDACTED'],
     ['url.full', `http://u:p@h/reset/${long}/end?a=b`, 'http://h/REDACTED'],
     [

@@ -14,7 +14,6 @@ export const truncatedLength = 16;
 const namingKeys: ReadonlySet<string> = new Set(namingLabels.map((name) => name.replaceAll('_', '.')));
 const clientAddress = new Set(['client.address', 'network.peer.address']);
 const queryText = new Set(['db.query.text', 'db.statement']);
-const databases = new Set(['db.system.name', 'db.system']);
 /** The beginning of the instrument's text for a SQL error, before what the server says, which may quote the query. */
 const sqlCodes = /^SQL Server errored(?: for command '\w+')?: error_code=\w+ sql_state=#?\w*(?= message=)/;
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
@@ -25,11 +24,15 @@ const header = /^http\.(?:request|response)\.header\.(.+)$/;
  * proportion to it. No label or text of a span keeps more than half of it. Units: characters.
  */
 const longestRedacted = 8_192;
+/** The users of URLs in a text, also of a URL within another one. Their passwords may have all but `/?#"<>` and space. */
+const users = /\/\/[^\s/?#"<>]*@/g;
 /**
- * URLs, and words that begin with a slash, in a text that quotes them, without punctuation behind them. Where a scheme
- * may begin is told by the character before it: so the time is in proportion to the text.
+ * URLs and paths in a text that quotes them, without punctuation behind them. A quote ends them, but not one within a
+ * word; so does the next URL of a list. Where they may begin is told by what comes before, and no part of the text is
+ * looked at for more than one of them: so the time is in proportion to the text.
  */
-const quoted = /(?:(?<![a-z\d+.-])[a-z][a-z\d+.-]*:\/|(?<![^\s"'(]))\/[^\s"'<>]*[^\s"'<>.,:;)]/gi;
+const quoted =
+  /(?:[a-z](?<=(?<![a-z\d+.-])[\d+.-]*.)[a-z\d+.-]*:\/|(?<![\w~%./-]))\/(?:(?![,;()|][a-z\d+.-]{1,32}:\/\/)(?:[^\s"'<>`]|'(?=\w)))*[^\s"'<>`.,:;)\]}]/gi;
 /** How many rewritten paths are remembered, and the longest of them. Units: paths, characters. */
 const rewritesKept = 10_000;
 const longestRewriteKept = 256;
@@ -114,18 +117,15 @@ export class Redactor {
 
   /**
    * The message of a span's status. Where texts of queries are dropped, that of a database has at most the codes of a
-   * SQL error. In others, URLs and paths are redacted; what a cut goes through is replaced.
+   * SQL error. In others, URLs and paths are redacted; the word that a cut goes through is replaced.
    */
   statusMessage({ statusMessage, attributes }: Pick<Span, 'statusMessage' | 'attributes'>): string {
     if (statusMessage === '') return '';
-    if (this.#rules.dropDbQueryText && attributes.some(({ key }) => databases.has(key))) {
+    if (this.#rules.dropDbQueryText && attributes.some(({ key }) => key.startsWith('db.'))) {
       return sqlCodes.exec(statusMessage)?.[0] ?? '';
     }
-    const text = truncate(statusMessage, longestRedacted);
-    const isCut = text.length < statusMessage.length;
-    return text.replace(quoted, (url, at: number) =>
-      isCut && at + url.length === text.length ? redacted : this.#url(url, false),
-    );
+    const text = wholeWords(statusMessage).replace(users, '//');
+    return text.replace(quoted, (url) => this.#url(url, false));
   }
 
   #url(text: string, queryOnly: boolean): string {
@@ -198,6 +198,12 @@ function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | un
   const text = valueText(value);
   if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);
   return truncate(text, truncatedLength);
+}
+
+/** The beginning of a long text. `REDACTED` replaces the word that the cut goes through, which may be a URL. */
+function wholeWords(text: string): string {
+  const cut = truncate(text, longestRedacted);
+  return cut.length === text.length ? text : /^(?:.*\s)?/s.exec(cut)![0] + redacted;
 }
 
 /** A URL without its user part, and with `REDACTED` as the value of each query parameter that `isSensitive` names. */

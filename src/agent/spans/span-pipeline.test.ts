@@ -349,7 +349,38 @@ test.each([
     'Get "http://u:p@h/users/ann?badge=1&a=2": /users/bob and (/users/eve), 7/8',
     'Get "http://h/users/{id}?badge=REDACTED&a=2": /users/{id} and (/users/{id}), 7/8',
   ],
+  [
+    'redacts each URL of a list',
+    {},
+    'tried http://a:1@h1/users/ann?a=1,http://b:2@h2/x?badge=s (http://h3/)(http://u:p@h4/)',
+    'tried http://h1/users/{id}?a=1,http://h2/x?badge=REDACTED (http://h3/)(http://h4/)',
+  ],
+  [
+    'redacts a URL directly behind other signs',
+    {},
+    '(+http://u:p@h/?badge=1) ...http://u:p@h/ 2.http://u:p@h/users/ann',
+    '(+http://h/?badge=REDACTED) ...http://h/ 2.http://h/users/{id}',
+  ],
+  [
+    'redacts paths behind other signs, and leaves fractions alone',
+    {},
+    'path=/users/bob?badge=s [/users/a] {/users/b} `/users/c`,</users/d>:/users/e 7/8 a/b text/users/f',
+    'path=/users/{id}?badge=REDACTED [/users/{id}] {/users/{id}} `/users/{id}`,</users/{id}>:/users/{id} 7/8 a/b text/users/f',
+  ],
+  [
+    'redacts the user in any URL, also where a password has a quote',
+    {},
+    `'http://u:it's@h/?badge=it's' http://h/proxy/http://u:p@h2/ //u:p@h3/`,
+    `'http://h/?badge=REDACTED' http://h/proxy/http://h2/ //h3/`,
+  ],
   ['shows no URL of which the end is cut off', {}, `at http://u:${'p'.repeat(9_000)}@h/`, 'at REDACTED'],
+  ['shows no user that a cut leaves behind a dot', {}, `at http://u:${'p'.repeat(8_179)}.p@h/`, 'at REDACTED'],
+  [
+    'keeps none of an error of a span with another attribute of a database',
+    { 'db.operation.name': 'SET' },
+    'pw',
+    undefined,
+  ],
 ])('the status message of a span, which may quote anything, %s', (_what, own, statusMessage, kept) => {
   const redaction: CaptureConfig['redaction'] = [
     { paths: [{ pattern: '^/users/[^/]+$', replacement: '/users/{id}' }], queryParams: { add: ['badge'], remove: [] } },
