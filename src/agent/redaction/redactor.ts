@@ -24,7 +24,7 @@ const header = /^http\.(?:request|response)\.header\.(.+)$/;
  * proportion to it. No label or text of a span keeps more than half of it. Units: characters.
  */
 const longestRedacted = 8_192;
-/** The users of URLs in a text, also of a URL within another one. Their passwords may have all but `/?#"<>` and space. */
+/** The users of URLs in a text, also of a URL in another one. Their passwords may have all but `/?#"<>` and space. */
 const users = /\/\/[^\s/?#"<>]*@/g;
 /**
  * URLs and paths in a text that quotes them, without punctuation behind them. A quote ends them, but not one within a

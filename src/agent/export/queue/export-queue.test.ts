@@ -378,27 +378,58 @@ describe('a file that cannot be read for a while', () => {
     expect(dropped).toEqual([]);
   });
 
-  test('counts as damaged after a minute of EIO, as from a bad block', async () => {
-    const { path, ends } = await closedFile([1, 2]);
+  const diskError = (code: string): Error =>
+    Object.assign(new Error(`${code}: error, read`), { code, syscall: 'read' });
+
+  test('counts as damaged after a minute of EIO also in a round on the wire that begins with another file', async () => {
+    const { path } = await closedFile([1]);
     const queue = open();
-    queue.append(sample(aSeries('b'), 9));
+    queue.append(sample(aSeries('b'), 2));
     await queue.commit();
-    const files = await fileHandles(path);
-    const broken = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
-    const spy = jest.spyOn(files, 'read');
-    for (let i = 1; i < 60; i++) {
-      spy.mockRejectedValueOnce(broken);
-      expect(await queue.next(100)).toBeNull();
-    }
-    // The sixtieth try, and the count of what is lost.
-    spy.mockRejectedValueOnce(broken).mockRejectedValueOnce(broken);
-    const round = (await queue.next(100))!;
-    spy.mockRestore();
-    expect([valuesOf(round.samples), queue.readError]).toEqual([[9], null]);
-    await queue.done(round);
-    expect(dropped).toEqual([[1, 'corrupt', ends[1]]]);
+    expect(valuesOf((await queue.next(100))!.samples)).toEqual([1, 2]);
     await queue.close();
+    const next = open();
+    const lost = statSync(join(dir, '00000002.log')).ino;
+    const { read } = await fileHandles(path);
+    const spy = jest.spyOn(await fileHandles(path), 'read').mockImplementation(async function (
+      this: FileHandle,
+      ...args: Parameters<FileHandle['read']>
+    ) {
+      if ((await this.stat()).ino === lost) throw diskError('EIO');
+      return read.apply(this, args);
+    } as FileHandle['read']);
+    for (let i = 1; i < 60; i++) expect(await next.next(100)).toBeNull();
+    const round = (await next.next(100))!;
+    spy.mockRestore();
+    expect(valuesOf(round.samples)).toEqual([1]);
+    await next.done(round);
+    expect(dropped).toEqual([[1, 'corrupt', expect.any(Number)]]);
   });
+
+  test.each(['EIO', 'EUCLEAN', 'EBADMSG'])(
+    'counts as damaged after a minute of %s, as from a bad block',
+    async (code) => {
+      const { path, ends } = await closedFile([1, 2]);
+      const queue = open();
+      queue.append(sample(aSeries('b'), 9));
+      await queue.commit();
+      const files = await fileHandles(path);
+      const broken = diskError(code);
+      const spy = jest.spyOn(files, 'read');
+      for (let i = 1; i < 60; i++) {
+        spy.mockRejectedValueOnce(broken);
+        expect(await queue.next(100)).toBeNull();
+      }
+      // The sixtieth try, and the count of what is lost.
+      spy.mockRejectedValueOnce(broken).mockRejectedValueOnce(broken);
+      const round = (await queue.next(100))!;
+      spy.mockRestore();
+      expect([valuesOf(round.samples), queue.readError]).toEqual([[9], null]);
+      await queue.done(round);
+      expect(dropped).toEqual([[1, 'corrupt', ends[1]]]);
+      await queue.close();
+    },
+  );
 
   test('has no say in what was sent: if the saved position cannot be read, the queue is not opened', async () => {
     await closedFile([1, 2]);

@@ -49,8 +49,8 @@ interface Filling {
 
 /** A round ends with the record that reaches this. Units: bytes. */
 const roundBytes = 4 * 1024 * 1024;
-/** Reads in a row that fail with EIO before the file counts as damaged. The exporter tries once a second. */
-const mostIoErrors = 60;
+/** Reads of a file in a row that the disk fails before it counts as damaged. The exporter tries once a second. */
+const mostDiskErrors = 60;
 /** What may wait in memory for a disk that stalls. Units: bytes. */
 const maxWaitingBytes = 32 * 1024 * 1024;
 /** Rough memory of a sample that waits. Units: bytes. */
@@ -64,7 +64,7 @@ const sampleBytes = 64;
  * that was on the wire when the process ended is sent again with exactly the same content, so a receiver that already
  * has it does not see it mixed with newer samples. When the files outgrow `maxBytes` the oldest are dropped and
  * counted. The rest of a file after damaged data is skipped and counted. A file that the system does not let us read,
- * for want of file descriptors or the like, is not damaged: what is in it waits, and what comes after it.
+ * for want of file descriptors or the like, waits, and so does what comes after it; after disk errors, for a minute.
  * Caveats: files are synced when they are full: a power cut can lose the last seconds, a kill cannot.
  */
 export class ExportQueue {
@@ -91,7 +91,8 @@ export class ExportQueue {
   #saving: Promise<void> = Promise.resolve();
   #writeError: string | null = null;
   #readError: string | null = null;
-  #ioErrors = 0;
+  /** The file whose newest reads the disk failed, and how many. */
+  #failing = { segment: 0, reads: 0 };
 
   private constructor(options: QueueOptions) {
     this.#options = options;
@@ -283,7 +284,7 @@ export class ExportQueue {
         break;
       }
       this.#readError = null;
-      this.#ioErrors = 0;
+      if (segment.number === this.#failing.segment) this.#failing.reads = 0;
       if (taken === 'other kind') break;
     }
     if (this.#progress.done !== done) return this.next(maxItems); // files were dropped in the meantime
@@ -325,7 +326,7 @@ export class ExportQueue {
       // A record is sent whole or not at all: it may hold the parts of one histogram.
       round.samples.length = samples;
       round.spans.length = spans;
-      if (this.#mayPass(error)) {
+      if (this.#mayPass(error, segment)) {
         this.#readError = errorText(error);
         return 'unreadable';
       }
@@ -343,10 +344,12 @@ export class ExportQueue {
   }
 
   /** Whether a file may be sound although it could not be read. One that is lost is not. */
-  #mayPass(error: unknown): boolean {
+  #mayPass(error: unknown, { number }: Segment): boolean {
+    if (isBlameless(error)) return true;
     const { code, syscall } = error as NodeJS.ErrnoException;
-    if (code === 'EIO') return ++this.#ioErrors < mostIoErrors;
-    return isBlameless(error) || (syscall !== undefined && code !== 'ENOENT');
+    if (syscall === undefined || code === 'ENOENT') return false;
+    if (number !== this.#failing.segment) this.#failing = { segment: number, reads: 0 };
+    return ++this.#failing.reads < mostDiskErrors;
   }
 
   /** False once the files of the round were dropped, as those of a full queue are. */
