@@ -71,6 +71,7 @@ class Agent {
     this.#mapper.expire({ wall: t0 + seconds * 1_000, mono: seconds * 1_000 }, this.#sink);
   }
 
+  /** A new policy, also with the default interval of 10 s. */
   setDropLabels(seconds: number, ...labels: readonly string[]): void {
     const policy = { ...defaultPolicy('n'), dropLabels: new Set(labels) };
     this.#mapper.setPolicy(policy, { wall: t0 + seconds * 1_000, mono: seconds * 1_000 }, this.#sink);
@@ -191,6 +192,17 @@ test('a sum whose counters come less often than a query looks back goes on, also
     agent.expire(at - 10);
     expect(agent.send(at, { a: 100, b: 100 + at })).toEqual([`c: ${200 + at}`]);
   }
+});
+
+test('counters do not end while the instrument does not run the shorter interval of a new policy yet', () => {
+  const agent = new Agent(600);
+  agent.send(0, { a: 100, b: 10 });
+  agent.send(600, { a: 101, b: 10 });
+  agent.setDropLabels(610, 'server_address');
+  for (const s of [1_000, 1_199]) agent.expire(s);
+  expect(agent.send(1_200, { a: 103, b: 11 })).toEqual(['c: 114']);
+  for (const s of [1_500, 1_799]) agent.expire(s);
+  expect(agent.send(1_800, { a: 104, b: 11 })).toEqual(['c: 115']);
 });
 
 test('a counter that comes only in the second export after a restart is not counted again', () => {

@@ -97,15 +97,20 @@ export function newStream(seen: FirstSeen): Stream {
   };
 }
 
+/** A stream's own interval counts up to this, because a longer time between two points may be a pause. Units: ms. */
+const longestGapMs = 3_600_000;
+
 /**
  * How long a stream may be silent before its series end. Units: ms.
  * Three intervals, its own or those of the instrument's exports, at least 30 s so that one late export does not end it,
  * and at most the lookback of a query. A stream that is exported less often than that must not end between two exports:
- * when it comes back, its history would be an increase.
+ * when it comes back, its history would be an increase. Its own interval counts there, too: the instrument may not run
+ * the interval of a new policy yet.
  */
 export function silenceLimit({ gapMs }: Pick<Stream, 'gapMs'>, exportIntervalMs: number): number {
   const threeMs = Math.max(3 * gapMs, 3 * exportIntervalMs, gapMs === 0 ? 60_000 : 30_000);
-  return Math.max(Math.min(threeMs, 300_000), 1.5 * exportIntervalMs);
+  const intervalMs = Math.max(exportIntervalMs, Math.min(gapMs, longestGapMs));
+  return Math.max(Math.min(threeMs, 300_000), 1.5 * intervalMs);
 }
 
 /**
