@@ -198,8 +198,8 @@ export class CaptureState {
 
   /**
    * Saves what a restarted agent needs, before a pushed config is put in force. The record comes before the config that
-   * the instrument does not run yet. Where none is needed, a record from before this process goes last: it may be the
-   * only config that a start can use.
+   * the instrument does not run yet. While it is not known what the instrument runs, the old record is removed only
+   * after the config is on disk: until then it may be the only config that a start can use.
    */
   async #saveBefore(config: CaptureConfig, granted: boolean): Promise<void> {
     const { dataDir } = this.#options;

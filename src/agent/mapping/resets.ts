@@ -54,8 +54,8 @@ export function placeZero(stream: Stream, point: PointBase, values: readonly num
  * Notes the start time of a new stream. Before the first sample of a series it is kept with the series, of several
  * streams the earliest. A series whose values go both ways has no start time. A series that has just gone on from its
  * stored value counts a stream that started before from now on, because that value contains what it had counted. The
- * instrument reports all streams in each of its intervals, so that they all come within the first one; half of another
- * one, or what is left of a minute, is for a late export.
+ * instrument reports all streams in each of its intervals, so all of them come within one interval. One and a half, and
+ * a minute at least, allow for a late export.
  */
 export function noteStart(
   { series, family, values: counted }: Stream,
