@@ -23,6 +23,7 @@ export class SegmentDefinitions {
     const had = this.#bySegment.get(segment.number);
     if (had && had.upTo >= offset) return had;
     const made = this.begin(segment, { series: [], texts: [] });
+    if (offset === 0) return made;
     for await (const { payload, end } of recordsOf(segment, 0)) {
       if (end > offset) break;
       learn(made, payload, end);

@@ -82,6 +82,15 @@ test('the series of a file are held in memory only while the file is written or 
   await queue.close();
 });
 
+test('a file that is read from its start is read once', async () => {
+  const { path } = await closedFile([1, 2]);
+  const spy = jest.spyOn(await fileHandles(path), 'read');
+  expect(valuesOf((await open().next(100))!.samples)).toEqual([1, 2]);
+  const reads = spy.mock.calls.length;
+  spy.mockRestore();
+  expect(reads).toBe(1);
+});
+
 test('exemplars come back with their samples, among samples without one', async () => {
   const [a, b] = [aSeries('a'), aSeries('b')];
   const exemplar = { timeMs: 900, value: 0.3, traceId: '0af7651916cd43dd8448eb211c80319c', spanId: '' };
