@@ -139,7 +139,9 @@ export class Exports {
   /** Tries again to open the queues that could not be opened; their destinations get what comes from now on. */
   #openAgain(): void {
     this.#stopTrying = null;
+    const before = this.#unopened.size;
     for (const [id, { destination }] of this.#unopened) this.#replace(id, destination, this.#lanes.get(id));
+    if (this.#unopened.size === before) return;
     this.#shareDisk();
     this.#config++;
   }
