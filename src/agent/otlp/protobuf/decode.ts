@@ -8,8 +8,9 @@ import { readExportTraceServiceRequest } from './generated/traces.ts';
 
 /**
  * Decodes an ExportMetricsServiceRequest. Unknown fields are skipped; a field of the wrong wire type, a length past the
- * end, a name that is not UTF-8 or a structure beyond `decodeLimits` makes the whole request invalid. In other texts
- * U+FFFD replaces what is not UTF-8. With a `cache`, equal attribute lists come out as one object.
+ * end, a metric's name or unit, or a scope's name or version, that is not UTF-8, or a structure beyond `decodeLimits`
+ * makes the whole request invalid. In other texts U+FFFD replaces what is not UTF-8. With a `cache`, equal attribute
+ * lists come out as one object.
  * Errors: ERR_INPUT_INVALID that names the field's path.
  */
 export function decodeMetricsRequest(bytes: Uint8Array, cache: AttributeCache | null = null): MetricsRequest {
