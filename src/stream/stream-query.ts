@@ -173,14 +173,14 @@ function valuesOf(filter: NonNullable<StreamRequest['include']>[number]): [Filte
   return filterFields.flatMap((field) => (filter[field] ?? []).map((value): [FilterField, string] => [field, value]));
 }
 
-/** The cost of all patterns of paths. Errors: ERR_INPUT_INVALID for more of them than the bounds allow. */
+/** What all patterns of paths cost for each character. Errors: ERR_INPUT_INVALID for more of them than the bounds allow. */
 function costOfPaths(filters: NonNullable<StreamRequest['include']>, bounds: PatternBounds): number {
   const limits = new PatternLimits(bounds);
   for (const pattern of filters.flatMap(({ path }) => path ?? [])) {
     const reason = limits.add(pattern);
     if (reason !== null) throw invalidField('path', reason);
   }
-  return limits.cost;
+  return limits.matchCost;
 }
 
 function time(text: string | undefined, name: string, nowMs: number): number | undefined {

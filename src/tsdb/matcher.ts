@@ -54,7 +54,7 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
     return finish(matcher, negative, shapeTest(shape), shape.kind === 'literals' ? shape.literals : undefined);
   }
   const regex = compileRegex(value, name);
-  const cost = patternCost(value);
+  const cost = patternCost(value).match;
   const longest = longestText(cost);
   const test = (text: string): boolean => {
     if (text.length > longest) throw tooLong(matcher, text.length, longest);

@@ -218,6 +218,8 @@ test('a path that is too long for the patterns of the query is counted, not matc
   const dear = encodeURIComponent('/([a-z]?){150}[a-z]{150}|/a+');
   expect(names(await read(ring, `path=${dear}`))).toEqual(['lost 1 pattern', 'short']);
   expect(names(await read(ring, `path=${dear}&after=${ring.id}.0`))).toEqual(['lost 1 pattern', 'short']);
+  const dearToCompile = encodeURIComponent('(?i).*[\\x80-\\x{10FFFF}a].*');
+  expect(names(await read(ring, `path=${dearToCompile}`))).toEqual(['short', 'long']);
   expect(names(await read(ring, `path=${dear}&method=POST`))).toEqual([]);
   expect(names(await read(ring, `path=${path}`))).toEqual(['long']);
   expect(names(await read(ring, 'path=/a.*'))).toEqual(['short', 'long']);

@@ -7,10 +7,10 @@ import { regexShape } from './regex-shape.ts';
  * matching for each character of the text that the pattern is matched against.
  */
 
-/** Largest cost of a pattern that is compiled. */
+/** Largest cost of compiling a pattern. */
 export const maxPatternCost = 20_000;
 /**
- * Largest cost of a match: cost of the pattern × characters of the text. About 10 ms for most patterns, up to 0.12 s for
+ * Largest cost of a match: that of the pattern × characters of the text. About 10 ms for most patterns, up to 0.12 s for
  * one whose states are too many to be kept, such as `(a|b)*a(a|b){12}`.
  */
 export const maxMatchCost = 1_500_000;
@@ -41,15 +41,22 @@ const perlClass = /\\[dDsSwW]/y;
 /** An escaped character: hexadecimal, octal, for itself or one of the first 32. */
 const escapedChar = /\\(?:x\{([\da-f]+)\}|x([\da-f]{2})|([1-7][0-7]{1,2}|0[0-7]{0,2})|([^\da-z])|[afnrtv])/iy;
 
+export interface PatternCost {
+  /** What is paid once. At least `match`: it has the reading of classes too. */
+  readonly compile: number;
+  /** What each character of the text costs. */
+  readonly match: number;
+}
+
 /** The cost of a pattern; counted repetitions multiply. Any text has a cost, even an invalid pattern. */
-export function patternCost(pattern: string): number {
+export function patternCost(pattern: string): PatternCost {
   // Literals, alternatives of literals and prefixes never reach the regex engine.
-  if (regexShape(pattern).kind !== 'other') return 0;
+  if (regexShape(pattern).kind !== 'other') return { compile: 0, match: 0 };
   const folds = ignoresCase.test(pattern);
   /** Costs of the groups around the current position; the innermost last. */
   const groups = [0];
   let atom = 0;
-  /** The cost of reading classes: a repetition does not read them again. */
+  /** The cost of reading classes: neither a repetition nor a match reads them again. */
   let reading = 0;
   const lastNameEnd = pattern.lastIndexOf(':]');
   const add = (cost: number): void => {
@@ -102,7 +109,8 @@ export function patternCost(pattern: string): number {
     } else add(1);
   }
   add(0);
-  return groups.reduce((sum, cost) => sum + cost, reading);
+  const match = groups.reduce((sum, cost) => sum + cost, 0);
+  return { compile: match + reading, match };
 }
 
 interface ClassText {
@@ -178,7 +186,7 @@ function matchAt(expression: RegExp, text: string, i: number): RegExpExecArray |
 
 /** Why a pattern costs too much; null when it does not. */
 export function refuseDearPattern(pattern: string): string | null {
-  const cost = patternCost(pattern);
+  const cost = patternCost(pattern).compile;
   if (cost <= maxPatternCost) return null;
   return `regular expression is too large: ${pattern.length} characters cost ${cost}, at most ${maxPatternCost}`;
 }

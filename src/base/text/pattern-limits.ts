@@ -4,7 +4,7 @@ import { maxPatternCost, patternCost } from './pattern-cost.ts';
 export interface PatternBounds {
   /** Different regular expressions. */
   readonly patterns: number;
-  /** Their total cost; `maxPatternCost` limits each single one. */
+  /** The total cost of compiling them; `maxPatternCost` limits each single one. */
   readonly patternCost: number;
 }
 
@@ -20,26 +20,28 @@ export class PatternLimits {
   readonly #known = new Set<string>();
   #count = 0;
   #cost = 0;
+  #matchCost = 0;
 
   constructor(bounds: PatternBounds) {
     this.#bounds = bounds;
   }
 
-  /** The cost of all that were counted. */
-  get cost(): number {
-    return this.#cost;
+  /** What all that were counted cost for each character of a text. */
+  get matchCost(): number {
+    return this.#matchCost;
   }
 
   /** Counts a regular expression. Returns the reason to refuse it, or null. */
   add(pattern: string): string | null {
     if (this.#known.has(pattern)) return null;
     this.#known.add(pattern);
-    const cost = patternCost(pattern);
-    if (cost === 0) return null;
+    const { compile, match } = patternCost(pattern);
+    if (compile === 0) return null;
     this.#count++;
-    this.#cost += cost;
+    this.#cost += compile;
+    this.#matchCost += match;
     return (
-      over('cost of a regular expression', cost, maxPatternCost) ??
+      over('cost of a regular expression', compile, maxPatternCost) ??
       over('regular expressions', this.#count, this.#bounds.patterns) ??
       over('cost of all regular expressions', this.#cost, this.#bounds.patternCost)
     );

@@ -31,6 +31,10 @@ describe('matchers', () => {
     );
   });
 
+  test('a wide range whose case is ignored makes a pattern dear to compile, but not to match', () => {
+    expect(compilePattern('(?i).*[\\x80-\\x{10FFFF}].*')('é'.padEnd(256, 'a'))).toBe(true);
+  });
+
   test('a bad pattern is refused with a reason', () => {
     expect(checkPattern('(')).toBe('error parsing regexp: missing closing ): `(`');
     expect(checkPattern('a(b)')).toBeNull();

@@ -53,7 +53,7 @@ export function compileWithin(pattern: string, anchored: string): LimitedPattern
   const refusal = refuseDearPattern(pattern);
   if (refusal !== null) throw executionError(refusal);
   const regex = compileOnce(anchored, RE2JS.DOTALL);
-  const longest = longestText(patternCost(pattern));
+  const longest = longestText(patternCost(pattern).match);
   const allow = (value: string): void => {
     if (value.length <= longest) return;
     throw executionError(`label value of ${value.length} characters for a regular expression, at most ${longest}`);

@@ -33,7 +33,7 @@ export async function labelReplace(
   const known = new Map<string, string | null>();
   const replaced: Column[] = [];
   // The time of a match depends on pattern and value; the most expensive match takes a whole slice of the event loop.
-  const matchWork = relabelWork + patternCost(pattern);
+  const matchWork = relabelWork + patternCost(pattern).match;
   for (const column of columns) {
     const value = labelValue(column.labels, source);
     let text = known.get(value);
