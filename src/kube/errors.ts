@@ -118,11 +118,12 @@ export const isUnauthorized = (error: unknown): boolean => status(error) === 401
 /** 403: RBAC, a quota or an admission plugin refuses the request. */
 export const isForbidden = (error: unknown): boolean => status(error) === 403;
 /**
- * The client itself lacks the right. Only the message tells this from the refusal of an admission plugin, which names
- * the object before `is forbidden`. Source: apiserver responsewriters `forbiddenMessage`.
+ * A create that RBAC refuses. The authorizer's message for a create has no object name; an admission plugin's has one.
+ * Source: apiserver responsewriters `forbiddenMessage`.
  */
-export const lacksRight = (error: unknown): boolean =>
-  error instanceof ApiError && /: 403 \S+ is forbidden: User ".*" cannot \w+ resource "/.test(error.message);
+export const lacksRightToCreate = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  /^create \S+ \S+: 403 \S+ is forbidden: User ".*" cannot create resource "/.test(error.message);
 /**
  * A ResourceQuota leaves no room. Only the message identifies the refusal: its reason is that of any other 403. Source:
  * apiserver admission plugin resourcequota.

@@ -1,4 +1,5 @@
 import { resourceRef, type KubeObject } from '../../api/meta.ts';
+import { errorText } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
 import { apiError, coreResources, type KubeClient } from '../../kube/index.ts';
 import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
@@ -81,19 +82,43 @@ const binding = (role: string): KubeObject => ({
 });
 const plural = 'clusterrolebindings.rbac.authorization.k8s.io';
 
+const lacksRight = `${plural} is forbidden: User "us" cannot create resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`;
+const forbidden = (message: string): StatusError => new StatusError(403, 'Forbidden', message);
+
 test('a child is recreated where the right to create is restricted to its name, which a create does not show', async () => {
   await apply(clusterRoleBindings, binding('old'));
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
-  const message = `${plural} is forbidden: User "us" cannot create resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`;
-  server.script({ verb: 'create' }, { do: 'fail', error: new StatusError(403, 'Forbidden', message) });
+  server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
   const outcome = await apply(clusterRoleBindings, binding('new'));
   expect(outcome.recreated).toEqual(['ClusterRoleBinding web']);
   expect(server.storage.get(clusterRoleBindings, undefined, 'web')['roleRef']).toMatchObject({ name: 'new' });
 });
 
+test('the old object comes back if the new one, which the server was not asked about, is refused', async () => {
+  const old = binding('old');
+  await apply(clusterRoleBindings, { ...old, metadata: { ...old.metadata, labels: { managed: 'yes' } } });
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('admission webhook "a.example" denied') });
+  await expect(apply(clusterRoleBindings, binding('new'))).rejects.toThrow('admission webhook "a.example" denied');
+  const { metadata, ...rest } = server.storage.get(clusterRoleBindings, undefined, 'web');
+  expect(rest['roleRef']).toMatchObject({ name: 'old' });
+  expect(metadata.labels).toEqual({ managed: 'yes' });
+});
+
+test('if neither the new object nor the old one can be stored, the error says both', async () => {
+  await apply(clusterRoleBindings, binding('old'));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('no new one') });
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('no old one') });
+  await expect(apply(clusterRoleBindings, binding('new')).catch(errorText)).resolves.toMatch(/no new one.*no old one/);
+});
+
 test.each([
   `${plural} "web" is forbidden: user "us" (groups=["a"]) is attempting to grant RBAC permissions not currently held`,
   `admission webhook "a.example" denied the request: User "us" cannot create resource "web"`,
+  `admission webhook "a.example" denied the request: create ClusterRoleBinding web: 403 ${lacksRight}`,
 ])('nothing is deleted when admission forbids the new object: %s', async (message) => {
   await apply(clusterRoleBindings, binding('old'));
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });

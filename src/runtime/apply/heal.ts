@@ -1,12 +1,12 @@
 import { isObject } from '../../base/text/texts.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
-import { OperatorError } from '../../base/errors.ts';
+import { OperatorError, throwAll } from '../../base/errors.ts';
 import {
   ApiError,
   describe,
   getIfExists,
   isAlreadyExists,
-  lacksRight,
+  lacksRightToCreate,
   type JsonPatchOperation,
   type KubeClient,
 } from '../../kube/index.ts';
@@ -57,11 +57,13 @@ export async function heal(
  * Deletes an object whose immutable fields differ and recreates it.
  *
  * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
- * Guarantees: nothing is deleted unless the server accepts the new object or may not be asked; an object that has taken
- * the name in the meantime is never deleted.
- * Caveats: dependents of the old object (pods of a Deployment) are deleted with it.
- * Errors: `refusal` when the object must not be deleted; those of the requests; ERR_API_CONFLICT while the old object
- * is still being deleted.
+ * Guarantees: nothing is deleted unless the server accepts the new object or may not be asked; if it may not, and then
+ * refuses the new object, the old one is applied again; an object that has taken the name in the meantime is never
+ * deleted.
+ * Caveats: dependents of the old object (pods of a Deployment) are deleted with it. An old object that is applied again
+ * has another uid, and this manager owns all of its fields.
+ * Errors: `refusal` when the object must not be deleted; those of the requests, an AggregateError where the old object
+ * cannot be applied again; ERR_API_CONFLICT while the old object is still being deleted.
  */
 async function recreate(
   object: KubeObject,
@@ -71,12 +73,15 @@ async function recreate(
 ): Promise<KubeObject> {
   const { client, resource, fieldManager, signal } = options;
   if (holdsData.has(resource.kind)) throw refusal;
+  /** Whether the server has judged the new object. */
+  let judged = true;
   try {
     await client.create(resource, object, { fieldManager, dryRun: true, signal });
   } catch (error) {
     // The server validates an object before it stores it, so the only fault is that the old object has the name.
     // A right to create that is restricted to names covers an apply, but not a create, which has no name in its path.
-    if (!isAlreadyExists(error) && !lacksRight(error)) throw error;
+    if (!isAlreadyExists(error) && !lacksRightToCreate(error)) throw error;
+    judged = isAlreadyExists(error);
   }
   await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });
   const rest = await getIfExists(client, resource, keyOf(live), { signal, metadataOnly: true });
@@ -86,7 +91,15 @@ async function recreate(
       `${describe(resource, keyOf(live))} is being deleted to be made anew with other immutable fields`,
     );
   }
-  return client.apply(resource, object, { fieldManager, force: true, signal });
+  const applying = { fieldManager, force: true, signal };
+  try {
+    return await client.apply(resource, object, applying);
+  } catch (error) {
+    if (judged) throw error;
+    const { uid: _u, resourceVersion: _v, managedFields: _f, ...metadata } = live.metadata;
+    await client.apply(resource, { ...live, metadata }, applying).catch((second: unknown) => throwAll([error, second]));
+    throw error;
+  }
 }
 
 /**
