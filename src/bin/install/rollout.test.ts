@@ -158,6 +158,26 @@ test.each([
   await untilEnded();
 });
 
+test.each([
+  ['loses its tag', 'svc'],
+  ['keeps its tag', 'svc:2'],
+])('a part is old whose digest is not that of the operator itself, where the image %s', async (_what, image) => {
+  const pinned = (of: string) => ({ svcImage: `${image}${digest(of)}`, instrumentImage: `instrument${digest('c')}` });
+  const unpinned = JSON.stringify(renderController({ ...controllerDefaults, ...newer }));
+  const text = unpinned.replace('"image":"svc:2"', `"image":"mirror.example/svc${digest('a')}"`);
+  rolledOut(deployments, JSON.parse(text) as KubeObject[], names.controller);
+  running('new-pod');
+  heldBy('new-pod');
+  agents({ ...newer, ...pinned('b') });
+  query({ ...newer, ...pinned('b') });
+  start();
+  await untilSaid(`daemonset/svc-agent: still of ${image}${digest('b')}`);
+  agents({ ...newer, ...pinned('a') });
+  await untilSaid(`deployment/svc-query: still of ${image}${digest('b')}`);
+  query(newer);
+  await untilEnded();
+});
+
 test('a part is old without the digest that the operator gives it, whatever its tag', async () => {
   operator({ ...newer, svcImage: `svc:2${digest('a')}` });
   running('new-pod');

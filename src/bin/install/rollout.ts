@@ -26,8 +26,9 @@ interface Step {
  *
  * Flow: the operator's pods → a pod of the new version leads → it has given agents and query servers their new images →
  * their pods. Before the new version leads, those of the old one look complete.
- * Caveats: a new setting that changes no image may not have reached agents and query servers when the wait ends. Nor
- * may a new image where admission replaces tags by digests, because then nothing tells the old one from the new one.
+ * Caveats: a new setting that changes no image may not have reached agents and query servers when the wait ends. The
+ * same holds for a new image where admission replaces its tag by a digest, unless the operator's own pods have that
+ * image: the old image cannot be told from the new one.
  * Errors: ERR_TIMEOUT that names the first step that is not complete, and its progress.
  */
 export async function untilRolledOut(
@@ -97,22 +98,26 @@ const imageFlags: Readonly<Record<string, string>> = {
 
 /** The images in a workload's template that are not those of the operator's flags. Pure. */
 function oldImages(workload: KubeObject, operator: KubeObject | undefined): string[] {
-  const args = containersOf(operator).find(({ name }) => name === 'controller')?.args ?? [];
+  const controller = containersOf(operator).find(({ name }) => name === 'controller');
+  const args = controller?.args ?? [];
   return containersOf(workload).flatMap(({ name, image }) => {
     const flag = imageFlags[name];
     const given = flag === undefined ? undefined : args.find((arg) => arg.startsWith(flag));
-    return given === undefined || mayComeOf(given.slice(flag!.length), image) ? [] : [image];
+    return given === undefined || mayComeOf(given.slice(flag!.length), image, controller!.image) ? [] : [image];
   });
 }
 
 /**
  * Whether admission may have made the image of the given one. It may have pointed it to a mirror, so only what follows
- * the last slash counts, and it may have pinned the tag to a digest, with or without the tag. Pure.
+ * the last slash counts, and it may have pinned the tag to a digest, with or without the tag. Then the image of the
+ * operator itself has the same digest if it has the same name. Pure.
  */
-function mayComeOf(given: string, image: string): boolean {
-  const [from, to] = [partsOf(given), partsOf(image)];
+function mayComeOf(given: string, image: string, operatorImage: string): boolean {
+  const [from, to, own] = [partsOf(given), partsOf(image), partsOf(operatorImage)];
   if (from.name !== to.name) return false;
   if (from.digest !== undefined) return from.digest === to.digest;
+  const pinned = own.name === from.name && own.digest !== undefined && to.digest !== undefined;
+  if (pinned && own.digest !== to.digest) return false;
   return from.tag === to.tag || (to.tag === undefined && to.digest !== undefined);
 }
 
