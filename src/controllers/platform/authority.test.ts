@@ -52,6 +52,20 @@ test('an existing CA is kept, even if the cache does not hold it', async () => {
   expect(outside.secret(names.ca).metadata.labels).toEqual({ ...metadata.labels, team: 'net' });
 });
 
+test('a repair of a label has another manager: it does not move the time at which a date was stored', async () => {
+  await using harness = await startPlatform();
+  const stored = harness.secret(names.ca);
+  const label = 'app.kubernetes.io/managed-by';
+  const { [label]: managedBy, ...labels } = stored.metadata.labels!;
+  harness.server.put(secrets, { ...stored, metadata: { ...stored.metadata, labels } }, 'kubectl');
+  await harness.passUntil(() => harness.secret(names.ca).metadata.labels?.[label] === managedBy, 'the label');
+  const owners = harness
+    .secret(names.ca)
+    .metadata.managedFields!.filter(({ fieldsV1 }) => JSON.stringify(fieldsV1).includes(label))
+    .map(({ manager }) => manager);
+  expect(owners).toEqual([`${stored.metadata.managedFields![0]!.manager}-repair`]);
+});
+
 describe('the condition CertificateExpiring of policies', () => {
   test('is False on each policy, for its generation, while certificates are renewed in time', async () => {
     const edited = policyObject('edited', {}, { generation: 7 });

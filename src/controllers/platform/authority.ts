@@ -47,8 +47,10 @@ export async function keepAuthority(
     if (rotate && !started)
       wanted.metadata.annotations = { ...secret?.metadata.annotations, ...wanted.metadata.annotations };
     if (stored && sameContent(secret, wanted)) return plan;
+    // `stepStoredAt` reads the time of the entry of this manager. A repair, which sets no date, must not move it.
+    const dated = !secret || !sameMap(secret.metadata.annotations, wanted.metadata.annotations);
     try {
-      await write(context, secret, wanted, fieldManager);
+      await write(context, secret, wanted, dated ? fieldManager : `${fieldManager}-repair`);
       const reason = 'fault' in found ? found.fault : undefined;
       for (const change of plan.changes)
         logger[secret && reason ? 'warn' : 'info'](change, { secret: names.ca, ...(reason ? { reason } : {}) });
