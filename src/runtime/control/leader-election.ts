@@ -89,7 +89,7 @@ export class LeaderElector {
     let lastError = 'no answer';
     for (;;) {
       const end = this.#renewedAt + renewDeadlineMs;
-      await sleep(clock, Math.min(retryMs, end - clock.monotonic()), signal).catch(() => {});
+      await sleep(clock, Math.max(0, Math.min(retryMs, end - clock.monotonic())), signal).catch(() => {});
       if (signal.aborted) return;
       const left = end - clock.monotonic();
       if (left <= 0) throw this.#lost(lastError);
