@@ -5,7 +5,7 @@ import { renderController } from './controller.ts';
 import type { ControllerInput } from './input.ts';
 import { renderMinterRights } from './rights/controller-rbac.ts';
 import { appCredentialsSecret } from './names.ts';
-import { objectOf } from './objects.ts';
+import { base64, objectOf } from './objects.ts';
 
 /** A minter (a server that gives out GitHub tokens) that is installed with the operator: what an installer can set. */
 export interface MinterInstallation {
@@ -55,18 +55,13 @@ export function renderInstallation({ controller, minter, minterNamespaces = [] }
 
 function renderMinterInstallation(minter: MinterInstallation, operatorNamespace: string): KubeObject[] {
   const { namespace, appId } = minter;
-  const secret = (id: string): KubeObject =>
-    objectOf(
-      'Secret',
-      { component: 'minter', name: appCredentialsSecret, namespace },
-      // Not `stringData`: the values of a Secret that a user made are in `data`, where an apply conflicts with them.
-      { type: 'Opaque', data: { 'app-id': btoa(id) } },
-    );
+  const secret = { component: 'minter', name: appCredentialsSecret, namespace } as const;
   return [
     // The operator's own namespace is rendered with the operator: the labels there admit its agents' pods.
     ...(namespace === operatorNamespace ? [] : [objectOf('Namespace', { component: 'minter', name: namespace }, {})]),
     renderMinterRights(operatorNamespace, namespace),
-    ...(appId === undefined ? [] : [secret(appId)]),
+    // Not `stringData`: the values of a Secret that a user made are in `data`, where an apply conflicts with them.
+    ...(appId === undefined ? [] : [objectOf('Secret', secret, { type: 'Opaque', data: { 'app-id': base64(appId) } })]),
     {
       apiVersion: groupVersion,
       kind: 'MinterDeployment',

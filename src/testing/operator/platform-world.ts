@@ -1,5 +1,5 @@
 import { createLogger } from '../../base/logger.ts';
-import { resourceRef, type KubeObject, type ResourceRef } from '../../api/meta.ts';
+import { resourceRef, type Condition, type KubeObject, type ResourceRef } from '../../api/meta.ts';
 import { clusterTrafficPolicies, type ClusterTrafficPolicySpec } from '../../api/v1alpha1/index.ts';
 import type { SecretObject } from '../../controllers/platform/certificates.ts';
 import { setupPlatform, type PlatformOptions } from '../../controllers/platform/reconciler.ts';
@@ -7,15 +7,6 @@ import { coreResources } from '../../kube/index.ts';
 import { names, platformDefaults, renderedKinds } from '../../render/index.ts';
 import { aPolicy } from '../capture/world.ts';
 import { noFaults, runController, type ControllerHarness } from '../run-controller.ts';
-
-/** A condition of a status, without its time. */
-export interface Condition {
-  type: string;
-  status: string;
-  reason: string;
-  message: string;
-  observedGeneration: number;
-}
 
 /** The operator's controller of its own parts, on a scripted API server. */
 export interface PlatformHarness extends ControllerHarness {
@@ -26,7 +17,7 @@ export interface PlatformHarness extends ControllerHarness {
   /** The text of a key of such a Secret; empty without the key. */
   pem(name: string, key: string): string;
   /** A condition of a ClusterTrafficPolicy, once it is there. */
-  conditionOf(policy: string, type: string): Condition | undefined;
+  conditionOf(policy: string, type: string): Omit<Condition, 'lastTransitionTime'> | undefined;
 }
 
 /** What differs from the default. */
