@@ -184,9 +184,9 @@ export function setupPlatform(
     });
     const installation = await tried(async () => ({ owner: await installationOwner(context) }));
     // What the installation owns goes with it, and is not made again. One that cannot be read may be going.
-    const going = !installation || installation.owner === 'going';
+    const mayBeGoing = !installation || installation.owner === 'going';
     const owner = installation?.owner === 'going' ? undefined : installation?.owner;
-    const isKept = ({ metadata }: KubeObject): boolean => !going || metadata.namespace === namespace;
+    const isKept = ({ metadata }: KubeObject): boolean => !mayBeGoing || metadata.namespace === namespace;
     const adjust = (child: KubeObject, live: KubeObject | undefined): KubeObject => {
       // Another server's registration lacks our labels, so that the children's cache does not show it.
       if (child.kind === 'APIService') child = overLive(child, apiServices.get({ name: child.metadata.name! }));

@@ -4,8 +4,9 @@
 {{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}
 {{- end -}}
 {{- end -}}
-{{- /* Whether the release manages a namespace that it may create: yes if it did not exist, or if another way of installing
-this operator made it, which `--take-ownership` then takes over. Takes `release`, `name` and `create`. */}}
+{{- /* Whether the release manages a namespace: it may create it, and the namespace does not exist, is this release's
+already, or was made by another way of installing the operator (then Helm needs `--take-ownership`). Takes `release`,
+`name` and `create`. */}}
 {{- define "svc-operator.owns" -}}
 {{- $found := lookup "v1" "Namespace" "" .name -}}
 {{- if not .create -}}
