@@ -1,4 +1,5 @@
-import { aborted } from './aborted.ts';
+import { getEventListeners } from 'node:events';
+import { aborted, unlessAborted } from './aborted.ts';
 
 test('the wait ends when the signal aborts, immediately if it has already aborted', async () => {
   const stop = new AbortController();
@@ -10,4 +11,17 @@ test('the wait ends when the signal aborts, immediately if it has already aborte
   await waiting;
   expect(ended).toBe(true);
   await expect(aborted(stop.signal)).resolves.toBeUndefined();
+});
+
+test('a caller gets the result of work, or the reason of its signal if that aborts first', async () => {
+  const { signal } = new AbortController();
+  await expect(unlessAborted(signal, Promise.resolve(1))).resolves.toBe(1);
+  await expect(unlessAborted(signal, Promise.reject(new Error('broken')))).rejects.toThrow('broken');
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+  const stop = new AbortController();
+  const waiting = unlessAborted(stop.signal, new Promise(() => {}));
+  stop.abort(new Error('gone'));
+  await expect(waiting).rejects.toThrow('gone');
+  // The late failure of work that nobody waits for any more is not an unhandled one.
+  await expect(unlessAborted(stop.signal, Promise.reject(new Error('late')))).rejects.toThrow('gone');
 });

@@ -1,3 +1,4 @@
+import { unlessAborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import { RecentAnswers } from '../../base/recent-answers.ts';
@@ -16,11 +17,13 @@ const maxCached = 10_000;
 /** How long a review is reused, and so how long a revoked permission still works. Units: ms. */
 const cacheMs = 10_000;
 const parallel = 16;
+/** How long a request waits for its reviews, and how long one review may take. Units: ms. */
 const deadlineMs = 10_000;
 
 /**
  * Which namespaces' pods a user may read: one SubjectAccessReview for all namespaces and, only if that is denied, one
- * for each namespace. Reviews are cached for seconds; failed ones are not.
+ * for each namespace. Reviews are cached for seconds; failed ones are not. Requests share them, so a review has a limit
+ * of its own and goes on when a request that waits for it ends.
  */
 export class NamespaceAccess {
   readonly #options: NamespaceAccessOptions;
@@ -33,7 +36,7 @@ export class NamespaceAccess {
 
   /** The namespaces whose pods the user may read; undefined: all. Errors: those of a review; then show nothing. */
   visible(user: UserInfo): Promise<ReadonlySet<string> | undefined> {
-    return within(this.#options.clock, deadlineMs, (signal) => this.#visible(user, signal));
+    return within(this.#options.clock, deadlineMs, (signal) => unlessAborted(signal, this.#visible(user, signal)));
   }
 
   async #visible(user: UserInfo, signal: AbortSignal): Promise<ReadonlySet<string> | undefined> {
@@ -59,8 +62,12 @@ export class NamespaceAccess {
     return visible;
   }
 
-  #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
-    const { reviews } = this.#options;
-    return this.#allowed.get(`${namespace ?? ''} ${userKey}`, () => reviews.mayReadPods(user, namespace, signal));
+  /** Errors: those of the review; the signal's reason if it has aborted, because then nobody waits for the answer. */
+  async #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
+    signal.throwIfAborted();
+    const { reviews, clock } = this.#options;
+    return this.#allowed.get(`${namespace ?? ''} ${userKey}`, () =>
+      within(clock, deadlineMs, (limited) => reviews.mayReadPods(user, namespace, limited)),
+    );
   }
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { aborted } from '../../base/aborted.ts';
+import { unlessAborted } from '../../base/aborted.ts';
 import type { Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
@@ -96,11 +96,8 @@ async function answer(
   const deadlineMs = options.deadlineMs ?? defaultDeadlineMs;
   const reason = (): Error => new OperatorError('ERR_TIMEOUT', `no verdict on ${request.name} in time`);
   const limit = new TimeLimit(options.clock, deadlineMs, undefined, reason);
-  const late = aborted(limit.signal).then((): never => {
-    throw limit.signal.reason;
-  });
   try {
-    const verdict = await Promise.race([(async () => validator(request, limit.signal))(), late]);
+    const verdict = await unlessAborted(limit.signal, (async () => validator(request, limit.signal))());
     if (!verdict.allowed) onDenial(request, verdict.message);
     return admissionAnswer(request.uid, verdict);
   } finally {
