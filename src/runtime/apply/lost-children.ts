@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { unlessAborted } from '../../base/aborted.ts';
 import { getIfExists, type KubeClient } from '../../kube/index.ts';
 import { keyOf, keyText } from '../keys.ts';
 import type { Informer, ObjectKey } from '../types.ts';
@@ -78,15 +79,15 @@ export class LostChildren {
 
   /**
    * The lost children that exist and are not wanted. Each is returned until `forget`, or until it is visible again.
-   * Errors: those of the API server.
+   * Errors: those of the API server; the signal's reason.
    */
   async find(query: LostQuery): Promise<LostChild[]> {
     if (query.owner !== undefined) {
-      this.#firstLook ??= this.#look(query.signal).catch((error: unknown) => {
+      this.#firstLook ??= this.#look().catch((error: unknown) => {
         this.#firstLook = undefined;
         throw error;
       });
-      await this.#firstLook;
+      await unlessAborted(query.signal, this.#firstLook);
     }
     const found: LostChild[] = [];
     for (const [id, trace] of [...this.#traces]) {
@@ -138,12 +139,13 @@ export class LostChildren {
     return uid !== undefined || owner === undefined || controllerUids(shown).includes(owner);
   }
 
-  async #look(signal: AbortSignal): Promise<void> {
+  /** Has no signal of a run, because all runs wait for it; each list has the client's deadline. */
+  async #look(): Promise<void> {
     for (const informer of this.#scoped) {
       const { resource, namespace } = informer.source;
       let next: string | undefined;
       do {
-        const options = { namespace, metadataOnly: true, limit: pageSize, continue: next, signal };
+        const options = { namespace, metadataOnly: true, limit: pageSize, continue: next };
         const page = await this.#client.list(resource, options);
         for (const object of page.items) {
           const inSight = informer.get(keyOf(object))?.metadata.uid === object.metadata.uid;
