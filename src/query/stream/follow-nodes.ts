@@ -30,7 +30,8 @@ const fromTheStart = '0.0';
 /**
  * Follows the agents of the nodes that the plan of a request wants, also those that appear later, and reports agents
  * that leave or are absent.
- * An agent that is first seen after `start` is read from the beginning of its ring, because it began to run only then.
+ * An agent that is first seen after the first `start` is read from the beginning of its ring, because it began to run
+ * only then.
  */
 export class FollowNodes {
   readonly #options: FollowNodesOptions;
@@ -41,8 +42,9 @@ export class FollowNodes {
   readonly #nodes = new Set<string>();
   /** The text reported for each node without an agent to follow. */
   readonly #absent = new Map<string, string>();
+  /** The agents that were there at the first start and have not left since. Undefined before it. */
+  #early: Set<string> | undefined;
   #cancel = (): void => {};
-  #started = false;
 
   constructor(options: FollowNodesOptions) {
     this.#options = options;
@@ -98,7 +100,6 @@ export class FollowNodes {
       this.#cancel = this.#options.clock.setTimeout(look, lookMs);
     };
     look();
-    this.#started = true;
   }
 
   stop(): void {
@@ -108,25 +109,28 @@ export class FollowNodes {
 
   #keepUp(request: StreamRequest): void {
     const { directory, plan, agentTimeoutMs } = this.#options;
-    const wanted = new Set<string>();
-    for (const agent of directory.agents()) {
-      if (!plan.wants(agent.node)) continue;
-      for (const one of addressesOf(agent)) {
-        const key = `${one.node} ${one.address}`;
-        wanted.add(key);
-        // The same address may now belong to another pod, which has another certificate.
-        if (isShared(this.#following.get(key)?.agent) !== isShared(one)) this.#end(key);
-        if (!this.#following.has(key)) this.#begin(key, one, headMs(agent, agentTimeoutMs), request);
-      }
+    const wanted = new Map(
+      directory
+        .agents()
+        .filter(({ node }) => plan.wants(node))
+        .flatMap((agent) => addressesOf(agent).map((one) => ({ one, limitMs: headMs(agent, agentTimeoutMs) })))
+        .map((follower) => [`${follower.one.node} ${follower.one.address}`, follower]),
+    );
+    this.#early ??= new Set(wanted.keys());
+    for (const key of [...this.#early, ...this.#following.keys()]) if (!wanted.has(key)) this.#leave(key);
+    for (const [key, { one, limitMs }] of wanted) {
+      const known = this.#following.get(key)?.agent;
+      // The same address may now belong to another pod, which has another certificate.
+      if (known && isShared(known) !== isShared(one)) this.#leave(key);
+      if (!this.#following.has(key)) this.#begin(key, one, limitMs, request);
     }
-    for (const key of [...this.#following.keys()]) if (!wanted.has(key)) this.#end(key);
   }
 
   #begin(key: string, agent: AgentAddress, headLimitMs: number, request: StreamRequest): void {
     const { read, clock, states, onItem, onLost, onFailure } = this.#options;
     const stop = new AbortController();
     this.#following.set(key, { agent, stop });
-    const cursor = this.#cursors.get(key) ?? (this.#started ? fromTheStart : undefined);
+    const cursor = this.#cursors.get(key) ?? (this.#early?.has(key) ? undefined : fromTheStart);
     void followAgent(agent, {
       ...{ read, clock, request, cursor, headMs: headLimitMs, signal: stop.signal, told: this.#told.get(key) },
       onItem: (item) => stop.signal.aborted || onItem(item),
@@ -148,8 +152,13 @@ export class FollowNodes {
   #forget(node: string): void {
     this.#nodes.delete(node);
     const isOfNode = (key: string): boolean => key.startsWith(`${node} `);
-    for (const key of [...this.#following.keys()].filter(isOfNode)) this.#end(key);
+    for (const key of [...this.#following.keys()].filter(isOfNode)) this.#leave(key);
     for (const map of [this.#cursors, this.#told]) for (const key of [...map.keys()].filter(isOfNode)) map.delete(key);
+  }
+
+  #leave(key: string): void {
+    this.#early?.delete(key);
+    this.#end(key);
   }
 
   #end(key: string): void {
@@ -158,6 +167,6 @@ export class FollowNodes {
   }
 }
 
-function isShared(agent: AgentAddress | undefined): boolean {
-  return agent?.shared?.includes(agent.address) ?? false;
+function isShared({ address, shared }: AgentAddress): boolean {
+  return shared?.includes(address) ?? false;
 }

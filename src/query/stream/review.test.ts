@@ -3,19 +3,34 @@ import { silentLogger } from '../../base/logger.ts';
 import { rfc3339Nano, type StreamMessage, type StreamRequest } from '../../stream/index.ts';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { fixedDirectory } from '../../testing/query/fixed-directory.ts';
+import type { ExpectedAgent } from '../agents/directory.ts';
 import { ApiError } from '../api/api-error.ts';
+import { AgentFailure } from '../fanout/failure.ts';
 import type { AgentStreamReader } from './agent-stream.ts';
 import { createStreamMetrics } from './metrics.ts';
 import { type StreamCall, StreamRelay } from './relay.ts';
 
-/** A client that follows the stream of one agent. The agent sends only what the test tells it to. */
-function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
+const agentAt = (address: string): ExpectedAgent => ({ node: 'n', address, absence: undefined, nodeReady: true });
+
+/**
+ * A client that follows the stream of one agent. The agent sends only what the test tells it to. While `isAway`, it
+ * cannot be reached. `agents` is what the directory lists.
+ */
+function stage(
+  review: StreamCall['review'],
+  {
+    namespaces = new Set(['shop']),
+    agents = [agentAt('10.0.0.1')],
+    isAway = () => false,
+  }: { namespaces?: Set<string>; agents?: ExpectedAgent[]; isAway?: () => boolean } = {},
+) {
   const clock = new FakeClock();
   const asked: StreamRequest[] = [];
   const got: StreamMessage[] = [];
   let send: (message: StreamMessage) => void = () => {};
   const read: AgentStreamReader = async function* (_, request, { signal }) {
     asked.push(request);
+    if (isAway()) throw new AgentFailure('unreachable', 'no route');
     if (!request.follow) return;
     const time = rfc3339Nano(0n);
     yield [
@@ -30,7 +45,7 @@ function stage(review: StreamCall['review'], namespaces = new Set(['shop'])) {
     }
   };
   const relay = new StreamRelay({
-    directory: fixedDirectory([{ node: 'n', address: '10.0.0.1', absence: undefined, nodeReady: true }]),
+    directory: { ...fixedDirectory([]), agents: () => agents },
     ...{ read, clock, logger: silentLogger, metrics: createStreamMetrics(new Registry()) },
     ...{ agentTimeoutMs: 1_000, maxClients: 1 },
   });
@@ -83,6 +98,25 @@ test('a follower that may see nothing any more has no agent connection until it 
   allowed = new Set(['shop']);
   await clock.advance(10_000);
   expect(asked.map(({ after }) => after)).toEqual([undefined, 'a.1']);
+  await leave();
+});
+
+test('an agent that was not reached yet when the rights of a follower change sends only new items', async () => {
+  let allowed = new Set(['shop']);
+  let away = true;
+  const agents = [agentAt('10.0.0.1')];
+  const { clock, asked, leave } = stage(async () => allowed, { agents, isAway: () => away });
+  await clock.advance(9_900);
+  allowed = new Set(['zoo']);
+  await clock.advance(200);
+  expect(asked.at(-1)).toEqual({ namespaces: ['zoo'], follow: true, cursors: true });
+  // Another pod takes the address after the agent has left: it began only then.
+  agents.pop();
+  await clock.advance(1_000);
+  agents.push(agentAt('10.0.0.1'));
+  away = false;
+  await clock.advance(1_000);
+  expect(asked.at(-1)).toEqual({ namespaces: ['zoo'], follow: true, cursors: true, after: '0.0' });
   await leave();
 });
 
