@@ -120,6 +120,42 @@ describe('on an API server', () => {
     gate.resolve();
   });
 
+  test.each([
+    ['at once', 0],
+    ['after it has waited for the answer in vain', 5_000],
+  ])('an elector that is stopped %s gives back the lease that a write without an answer took', async (_, waitedMs) => {
+    const clock = new FakeClock();
+    const former = elector('former', clock);
+    await former.acquire(new AbortController().signal);
+    await former.release();
+    const gate = Promise.withResolvers<void>();
+    server.script({ verb: 'update' }, { do: 'hold', until: gate.promise, afterWork: true });
+    const stop = new AbortController();
+    const a = elector('a', clock);
+    const acquired = expect(a.acquire(stop.signal)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await pass(clock, () => spec()['holderIdentity'] === 'a');
+    await clock.advance(waitedMs);
+    stop.abort();
+    await acquired;
+    expect(spec()).toMatchObject({ holderIdentity: '' });
+    expect(a.leading).toBe(false);
+    gate.resolve();
+  });
+
+  test('an elector that is stopped while it waits for another leaves the lease alone', async () => {
+    const clock = new FakeClock();
+    await elector('holder', clock).acquire(new AbortController().signal);
+    const stop = new AbortController();
+    const asked = server.requests.length;
+    const acquired = expect(elector('a', clock).acquire(stop.signal)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await pass(clock, () => server.requests.length > asked);
+    await clock.advance(100);
+    stop.abort();
+    await acquired;
+    expect(server.requests.length).toBe(asked + 1);
+    expect(spec()).toMatchObject({ holderIdentity: 'holder' });
+  });
+
   test('a silent holder is replaced after the lease duration, whatever the wall clocks say', async () => {
     const clock = new FakeClock();
     const ahead = new FakeClock(Date.UTC(2030, 0, 1));

@@ -38,13 +38,16 @@ export interface LeaderElectionOptions {
  * `release`.
  * Guarantees: two processes never hold the lease at the same time, as long as each stops within `leaseMs −
  * renewDeadlineMs` of losing it; a lost race (409) is not an error; expiry is judged by the local clock only.
- * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts.
+ * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts, after it has given back
+ * a lease that a write without an answer took.
  */
 export class LeaderElector {
   readonly #options: Required<Omit<LeaderElectionOptions, 'metrics'>> & { metrics: RuntimeMetrics | undefined };
   #seen: Observation | undefined;
   /** The Lease as last read or written; its resourceVersion makes each write conditional. */
   #lease: KubeObject | undefined;
+  /** A write had no answer, and the lease has not been read since: it may be ours. */
+  #unsure = false;
   #holds = false;
   /** When the last write began that made or renewed our lease. Monotonic ms. */
   #renewedAt = 0;
@@ -69,7 +72,10 @@ export class LeaderElector {
     const { clock, retryMs, random, logger, name, identity, metrics } = this.#options;
     logger.info('waiting for leadership', { lease: name, identity });
     for (;;) {
-      if (signal.aborted) throw new OperatorError('ERR_ABORTED', 'stopped while waiting for leadership');
+      if (signal.aborted) {
+        if (this.#unsure) await this.#release();
+        throw new OperatorError('ERR_ABORTED', 'stopped while waiting for leadership');
+      }
       const decision = await this.#try(signal).catch((error: unknown) => {
         if (!signal.aborted)
           logger.warn('lease could not be read or written', { lease: name, error: errorText(error) });
@@ -112,10 +118,15 @@ export class LeaderElector {
 
   /** Releases the lease so that another process need not wait for its expiry. Never throws. */
   async release(): Promise<void> {
-    const { name, logger, identity, metrics } = this.#options;
+    const { name, metrics } = this.#options;
     if (!this.#holds) return;
     this.#holds = false;
     metrics?.leader.set({ name }, 0);
+    await this.#release();
+  }
+
+  async #release(): Promise<void> {
+    const { name, logger, identity } = this.#options;
     try {
       // A renewal that the stop aborted may still be executed between our read and our write.
       await this.#giveBack().catch((error: unknown) => {
@@ -161,6 +172,7 @@ export class LeaderElector {
       this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
       if (this.#lease) this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());
       else this.#seen = undefined;
+      this.#unsure = false;
     }
     const decision = decideLease(this.#seen, identity, clock.monotonic());
     if (decision.do === 'wait') return decision;
@@ -188,6 +200,7 @@ export class LeaderElector {
       }
       // The write may or may not have been executed: read again next time.
       this.#lease = undefined;
+      this.#unsure = true;
       throw error;
     }
   }
