@@ -129,6 +129,33 @@ test('a lost lease aborts the running reconcile immediately, and the manager end
   await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
 });
 
+test('a lost lease aborts the runnables of the leader immediately, also while a reconcile ignores its signal', async () => {
+  let runs = false;
+  let ended = false;
+  const { promise: reconciled, resolve: end } = Promise.withResolvers<void>();
+  harness = await runController(
+    (env) => {
+      env.addController({ name: 'c', for: { source }, reconcile: () => ((runs = true), reconciled) });
+      env.addRunnable({
+        name: 'leader',
+        needsLeader: true,
+        run: (signal) => sleep(env.clock, 1e9, signal).catch(() => void (ended = true)),
+      });
+    },
+    [configMap],
+    noFaults,
+    { manager: { leaderElection: election } },
+  );
+  await harness.passUntil(() => runs, 'the run');
+  const lease = harness.server.storage.get(leases, 'svc-system', 'svc-controller');
+  harness.server.put(leases, { ...lease, spec: { ...(lease['spec'] as object), holderIdentity: 'thief' } });
+  await harness.passUntil(() => !harness.manager.leading, 'the loss');
+  await harness.clock.advance(0);
+  expect(ended).toBe(true);
+  end();
+  await expect(harness.stop()).rejects.toMatchObject({ code: 'ERR_LEASE_LOST' });
+});
+
 test('caches that do not fill in two minutes end the manager with an error that names source and reason', async () => {
   harness = await runController(
     (env) => env.addController({ name: 'c', for: { source }, reconcile: () => Promise.resolve() }),

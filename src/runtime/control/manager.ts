@@ -48,7 +48,8 @@ export interface ManagerOptions {
  * leader's runnables end → the lease is released → all other runnables end. It resolves when everything has ended.
  * Guarantees: a controller starts only when every cache is filled that had been requested when `run` was called or, for
  * a controller that is added later, when it was added, except the cache of a kind that the server does not know; such a
- * later controller waits as long as it takes; no reconcile goes on after the lease is lost; `run` never exits the process.
+ * later controller waits as long as it takes; when the lease is lost, the signals of reconciles and of the leader's
+ * runnables abort at once; `run` never exits the process.
  * Errors: `run` rejects with ERR_CACHE_SYNC, ERR_LEASE_LOST, or the error of a runnable, after everything has stopped;
  * several come as an AggregateError.
  */
@@ -188,8 +189,9 @@ export class Manager implements ControllerEnvironment {
     await elector?.acquire(stop);
     const leading = new AbortController();
     const held = elector?.hold(leading.signal).catch((error: unknown) => {
-      // The controllers are aborted first: our own writes must stop before another process can lead.
+      // All that writes is aborted first: our own writes must stop before another process can lead.
       for (const controller of this.#controllers) controller.abort('the lease is lost');
+      leading.abort();
       fatal.with(error);
     });
     this.#working = true;
