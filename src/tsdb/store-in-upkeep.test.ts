@@ -161,3 +161,26 @@ test('a list that begins at any step of a cut, a merge or retention has all seri
   expect(listed.lists).toBeGreaterThan(1_000);
   expect(Math.min(listed.moved, listed.retired)).toBeGreaterThan(2);
 }, 120_000);
+
+test('a retention that comes during an upkeep ends its merges, and one more upkeep applies it', async () => {
+  let now = start;
+  const clock: Clock = { now: () => now, monotonic: () => now - start, setTimeout: () => () => {} };
+  const options = { dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger, retentionMs: 23 * hour };
+  const store = await openStore(options);
+  for (; now < start + 13 * hour; now += step) store.append(names[0]!, now, now);
+  await store.maintain();
+  expect(store.stats()).toMatchObject({ blocks: 6, oldestMs: start });
+  store.setRetention({ ms: 30 * hour, bytes: Infinity });
+  const running = store.maintain();
+  while (store.stats().blocks === 6) await Promise.resolve();
+  expect(store.stats()).toMatchObject({ blocks: 4, oldestMs: start });
+  store.setRetention({ ms: 5 * hour, bytes: Infinity });
+  const next = store.maintain();
+  expect(store.maintain()).toBe(next);
+  await running;
+  expect(store.stats().blocks).toBe(4);
+  await next;
+  expect(store.stats()).toMatchObject({ blocks: 2 });
+  expect(store.stats().oldestMs).toBeGreaterThanOrEqual(start + 8 * hour);
+  await store.close();
+});

@@ -103,7 +103,8 @@ class EmbeddedStore implements Store {
   #newestAllowedMs = -Infinity;
   #cancelFlush: (() => void) | undefined;
   #cancelMaintain: () => void = () => {};
-  #maintaining: Promise<void> | undefined;
+  /** The upkeep that is queued; undefined once it has begun. */
+  #nextUpkeep: Promise<void> | undefined;
   #retention: { ms: number; bytes: number };
   readonly #lastingTime: LastingTime;
   #closed = false;
@@ -277,8 +278,11 @@ class EmbeddedStore implements Store {
   }
 
   maintain(): Promise<void> {
-    this.#maintaining ??= this.#change(() => this.#runMaintenance()).finally(() => (this.#maintaining = undefined));
-    return this.#maintaining;
+    this.#nextUpkeep ??= this.#change(() => {
+      this.#nextUpkeep = undefined;
+      return this.#runMaintenance();
+    });
+    return this.#nextUpkeep;
   }
 
   async delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number> {
@@ -364,10 +368,9 @@ class EmbeddedStore implements Store {
   }
 
   async #mergeBlocks(): Promise<void> {
-    const retention = this.#retention.ms;
     const bad = (block: Block, error: unknown): void => this.#blocks.quarantine(block, error);
     for (;;) {
-      const merge = nextMerge(this.#blocks.blocks, this.#head.minValidT, retention);
+      const merge = nextMerge(this.#blocks.blocks, this.#head.minValidT, this.#retention.ms);
       if (!merge || this.#closed) return;
       await this.#blocks.merge(merge.range, merge.parts, mergedSeries(merge.parts, bad));
     }

@@ -250,7 +250,8 @@ export interface Store {
   snapshot(): Promise<string>;
   /**
    * Applies retention, moves full 2 h ranges into blocks, checkpoints the log and merges small blocks. The store calls
-   * it at intervals; tests call it themselves. Errors: ERR_STORE_WRITE, system errors.
+   * it at intervals. A call while an upkeep runs queues one more, which later calls share.
+   * Errors: ERR_STORE_WRITE, system errors.
    */
   maintain(): Promise<void>;
   stats(): StoreStats;

@@ -142,12 +142,9 @@ describe('an agent that cannot use its last good config', () => {
       expect(store.stats().blocks).toBe(2);
     });
     clock.jumpWall(48 * hour);
-    /**
-     * A step of the clock counts for retention once it has lasted for an hour. The second call after that hour waits
-     * for an upkeep that begins after it.
-     */
+    /** A step of the clock counts for retention once it has lasted for an hour. */
     const upkeep = async ({ store }: AgentData): Promise<number> => {
-      for (const ms of [0, 2 * hour, 0]) {
+      for (const ms of [0, 2 * hour]) {
         await clock.advance(ms);
         await store.maintain();
       }
