@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
 import { apiError } from '../../kube/index.ts';
-import type { ReconcileContext } from '../../runtime/index.ts';
+import type { ControllerEnvironment, ReconcileContext } from '../../runtime/index.ts';
+import { settle } from '../../testing/fake-clock.ts';
 import type { Refusal } from '../refusal.ts';
 import { PlatformTrouble, reportingTo } from './trouble.ts';
-import { missingKinds } from './watchman.ts';
+import { announceTrouble, missingKinds } from './watchman.ts';
 
 const refusal = (message: string): Refusal => ({ reason: 'Forbidden', message, stalled: true });
 
@@ -18,6 +19,31 @@ test('repeated trouble is announced once, and the worst source takes precedence'
   trouble.report('apply', undefined);
   trouble.report('pods', undefined);
   expect(told).toEqual(['image', 'right', 'image', undefined]);
+});
+
+test('Events about trouble are recorded in the order of its changes, however long the look-up of the Deployment takes', async () => {
+  const trouble = new PlatformTrouble();
+  const told: string[] = [];
+  const limits: unknown[] = [];
+  const first = Promise.withResolvers<KubeObject>();
+  const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'svc-controller', uid: 'u' } };
+  const client = {
+    get: (_resource: unknown, _name: unknown, options?: { deadlineMs?: number }) => {
+      limits.push(options?.deadlineMs);
+      return limits.length === 1 ? first.promise : Promise.resolve(deployment);
+    },
+  };
+  const events = {
+    record: ({ metadata }: KubeObject, { reason }: { reason: string }) => void told.push(`${reason} ${metadata.uid}`),
+  };
+  announceTrouble({ client, events } as unknown as ControllerEnvironment, 'svc-system', trouble);
+  trouble.report('apply', refusal('right'));
+  trouble.report('apply', undefined);
+  await settle();
+  first.reject(new Error('no answer in time'));
+  await settle();
+  expect(told).toEqual(['Forbidden undefined', 'Recovered u']);
+  expect(limits).toEqual([5_000, 5_000]);
 });
 
 test('a failing reconcile is reported as trouble until it succeeds, and still rejects', async () => {

@@ -14,6 +14,8 @@ import type { Refusal } from '../refusal.ts';
 import type { PlatformTrouble } from './trouble.ts';
 
 const controllerName = 'platform-watch';
+/** How long an Event waits for the look-up of the operator's Deployment. Units: ms. */
+const lookUpMs = 5_000;
 
 /** The names of the CRDs that the operator needs. */
 const ownKinds = kinds.map(({ resource }) => `${resource.plural}.${resource.group}`);
@@ -77,24 +79,26 @@ export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
 /**
  * Writes Events for the operator's administrators on the operator's own Deployment. Without a Deployment (a test, a
  * local process), the Event regards no object that exists.
+ * Guarantees: the Events are recorded in the order of the changes, so the last one tells what is so now.
  */
 export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
   const { deployments } = coreResources;
   const name = { namespace, name: names.controller };
   const { apiVersion, kind } = deployments;
   let bad = false;
+  let told = Promise.resolve();
+  const options = { deadlineMs: lookUpMs };
   const tell = async (details: EventDetails): Promise<void> => {
     // `kubectl describe` finds Events by uid.
-    const found = await getIfExists<KubeObject>(env.client, deployments, name).catch(() => undefined);
+    const found = await getIfExists<KubeObject>(env.client, deployments, name, options).catch(() => undefined);
     env.events.record({ apiVersion, kind, metadata: found?.metadata ?? name }, details);
   };
   trouble.onChange((current) => {
     if (!current && !bad) return;
     bad = current !== undefined;
-    void tell(
-      current
-        ? { type: 'Warning', reason: current.reason, message: `platform: ${current.message}` }
-        : { type: 'Normal', reason: 'Recovered', message: 'platform: everything is in place again' },
-    );
+    const details: EventDetails = current
+      ? { type: 'Warning', reason: current.reason, message: `platform: ${current.message}` }
+      : { type: 'Normal', reason: 'Recovered', message: 'platform: everything is in place again' };
+    told = told.then(() => tell(details));
   });
 }
