@@ -101,6 +101,31 @@ test('new work that does not end goes first only until its credit is used up', a
   expect(since.slice(20).filter((name) => name === 'a1').length).toBeGreaterThan(5);
 });
 
+test('a user whose work waits for something else than turns saves up no more than the credit', async () => {
+  const { work, go, log, turns } = scene({ creditMs: 100 });
+  turns.begin('b');
+  work('a1', 10);
+  await go(400);
+  const before = log.length;
+  work('b1', 10);
+  await go(200);
+  const since = log.slice(before + 20);
+  expect(since.filter((name) => name === 'a1').length / since.length).toBeCloseTo(1 / 2, 1);
+});
+
+test('a new user goes before one who was busy earlier only until the credit is used up, even if nobody was busy between', async () => {
+  const { work, go, log } = scene({ creditMs: 100 });
+  work('a1', 10, 200);
+  await go(500);
+  work('b1', 10);
+  await go(20);
+  const before = log.length;
+  work('a2', 10);
+  await go(200);
+  const since = log.slice(before + 20);
+  expect(since.filter((name) => name === 'a2').length / since.length).toBeCloseTo(1 / 2, 1);
+});
+
 test('long work gets a fifth of the time, while short questions come without end', async () => {
   const { work, go, share } = scene({ shortMs: 50 });
   work('a1', 10);

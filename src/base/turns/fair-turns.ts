@@ -31,7 +31,7 @@ export interface FairTurnsOptions {
    * became ready before it. Default: setImmediate.
    */
   readonly defer?: (run: () => void) => void;
-  /** An idle user who gets work starts at most this far below the least served busy user. Default 500 ms. */
+  /** A user who begins to wait for a turn is at most this far below the least served who waits. Default 500 ms. */
   readonly creditMs?: number;
   /** Work that has computed less than this counts as short. Default 50 ms. */
   readonly shortMs?: number;
@@ -79,9 +79,10 @@ const nextRound = (run: () => void): unknown =>
  * to the user who has been served least, and among that user's work to the piece that has computed least.
  * Guarantees: one waiter continues in each round of the event loop. Whatever others compute, a short piece of work
  * waits for one slice of long work, and for one more each time short work has computed four times as long as such a
- * slice. Users with endless work get equal shares. No work starves. Being idle repeatedly gains nothing.
- * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit that CFS gives to sleepers; two levels as
- * in a multilevel feedback queue.
+ * slice. Users with endless work get equal shares. No work starves. Being idle repeatedly gains nothing, nor does work
+ * that waits for something else than turns.
+ * Source: start-time fair queueing (Goyal, Vin, Cheng 1996) with the credit and the `min_vruntime` that CFS has for
+ * sleepers; two levels as in a multilevel feedback queue.
  */
 export class FairTurns implements TurnTaking {
   readonly #monotonic: () => number;
@@ -90,6 +91,8 @@ export class FairTurns implements TurnTaking {
   readonly #shortMs: number;
   /** The user served longest ago comes first. */
   readonly #users = new Map<string, User>();
+  /** The served time of the least served user who waits or has just computed: its highest value since the start. */
+  #least = -Infinity;
   /** Number of users that have work. */
   #busy = 0;
   /** Whether a callback for the next round of the event loop is pending. */
@@ -135,6 +138,8 @@ export class FairTurns implements TurnTaking {
       next: () =>
         new Promise((resolve) => {
           if (signal?.aborted === true || !user.works.has(work)) return resolve();
+          // Changes nothing for a user who waits already: their served time is part of `#least`.
+          user.served = Math.max(user.served, this.#least - this.#creditMs);
           work.waiting.push(resolve);
           if (this.#isOn) return;
           this.#isOn = true;
@@ -152,11 +157,8 @@ export class FairTurns implements TurnTaking {
   #enter(name: string): User {
     const known = this.#users.get(name);
     if (known !== undefined && known.works.size > 0) return known;
-    let least = Infinity;
-    for (const { works, served } of this.#users.values()) if (works.size > 0 && served < least) least = served;
-    const begin = least === Infinity ? -Infinity : least - this.#creditMs;
-    const user = known ?? { served: least === Infinity ? 0 : begin, works: new Set() };
-    user.served = Math.max(user.served, begin);
+    // `next` raises a later user's time to where the others are.
+    const user = known ?? { served: this.#least === -Infinity ? 0 : -Infinity, works: new Set() };
     this.#busy++;
     this.#users.set(name, user);
     return user;
@@ -181,8 +183,10 @@ export class FairTurns implements TurnTaking {
 
   #settle(): void {
     if (this.#slice !== null) this.#charge(this.#slice);
-    this.#slice = null;
     const [short, long] = this.#candidates();
+    const present = [this.#slice, short, long].flatMap((one) => (one === null ? [] : [one.user.served]));
+    if (this.#slice !== null) this.#least = Math.max(this.#least, Math.min(...present));
+    this.#slice = null;
     this.#isOn = short !== null || long !== null;
     if (long === null) this.#owed = 0;
     if (this.#isOn) this.#ask();
