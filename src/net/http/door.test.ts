@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { get, request as httpRequest, type Server } from 'node:http';
 import { connect as http2Connect, constants, type ClientHttp2Session } from 'node:http2';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer, type Server as TcpServer, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { Registry } from 'prom-client';
 import { createLogger, type Logger } from '../../base/logger.ts';
@@ -10,7 +10,14 @@ import { createApiServer } from '../https-server.ts';
 import { createCa, issueLeaf } from '../ca.ts';
 import { closeServer, listen } from '../listen.ts';
 import { fixedTls } from '../tls-material.ts';
-import { createHttpServer, httpServerMetrics, type HttpHandler, type HttpLimits } from './index.ts';
+import {
+  createHttpServer,
+  goneSignal,
+  httpServerMetrics,
+  writePart,
+  type HttpHandler,
+  type HttpLimits,
+} from './index.ts';
 
 let lines: string[];
 let logger: Logger;
@@ -363,6 +370,71 @@ describe('over HTTP/2', () => {
     answer();
     await until('the answer that was long in coming is cut', async () => (await refused('timeout')) === 2);
     slow.destroy();
+  });
+
+  describe('a caller that reads nothing from its connection any more', () => {
+    const middles: TcpServer[] = [];
+    afterEach(() => void middles.splice(0).forEach((middle) => middle.close()));
+
+    /** A session with large windows; after `stop`, its side takes in no more bytes. */
+    async function openStoppable(): Promise<{ session: ClientHttp2Session; stop: () => void }> {
+      let stop = (): void => {};
+      const middle = createServer((near) => {
+        const far = connect({ port, host: '127.0.0.1' });
+        for (const socket of [near, far]) sockets.add(socket.on('error', () => {}));
+        near.pipe(far).pipe(near);
+        stop = () => void far.unpipe(near).pause();
+      });
+      middles.push(middle);
+      const at = await listen('test', middle, { host: '127.0.0.1', port: 0 });
+      const settings = { initialWindowSize: 2 ** 31 - 1 };
+      const session = http2Connect(`https://localhost:${at}`, { ca, host: '127.0.0.1', settings } as object);
+      client = session;
+      await once(
+        session.on('error', () => {}),
+        'connect',
+      );
+      session.setLocalWindowSize(2 ** 31 - 1);
+      return { session, stop: () => stop() };
+    }
+    const ask = (session: ClientHttp2Session) => session.request({ ':path': '/' }).on('error', () => {});
+    const connections = async (): Promise<number> =>
+      (await registry.getSingleMetric('svc_test_listener_connections')!.get()).values[0]!.value;
+    /** Answers of 32 MiB; counts the requests that have come and gone. */
+    function large(): { come: number; gone: number } {
+      const count = { come: 0, gone: 0 };
+      answers = async (_req, res) => {
+        count.come++;
+        res.on('close', () => count.gone++);
+        const gone = goneSignal(res);
+        for (let i = 0; i < 32; i++) await writePart(res, Buffer.alloc(1024 * 1024), gone);
+        res.end();
+      };
+      return count;
+    }
+
+    test('loses its requests and its connection', async () => {
+      await serveTls({ stalledMs: 200 });
+      const count = large();
+      const { session, stop } = await openStoppable();
+      stop();
+      for (let i = 0; i < 2; i++) ask(session);
+      await until('both requests have come', () => count.come === 2);
+      await until('both requests have gone', () => count.gone === 2);
+      await until('the connection is closed', async () => (await connections()) === 0);
+    });
+
+    test('loses its connection also when it has reset its requests', async () => {
+      await serveTls({ sessionIdleMs: 200, lingerMs: 100 });
+      const count = large();
+      const { session, stop } = await openStoppable();
+      stop();
+      const stream = ask(session);
+      await until('the request has come', () => count.come === 1);
+      stream.close(constants.NGHTTP2_CANCEL);
+      await until('the request has gone', () => count.gone === 1);
+      await until('the connection is closed', async () => (await connections()) === 0);
+    });
   });
 
   test.each([

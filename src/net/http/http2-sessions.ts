@@ -17,7 +17,8 @@ const controlWindowMs = 10_000;
 /**
  * The HTTP/2 half of a listener: sessions on connections that were accepted and authenticated elsewhere.
  * Guarantees: a client loses its session, and all its streams, when it floods with stream resets, SETTINGS, PING, empty
- * or invalid frames, when it never completes its preface, or when it keeps the session idle.
+ * or invalid frames, when it never completes its preface, or when it keeps the session idle. Its connection is closed
+ * also if it reads nothing: Node.js ends neither a closed stream nor a closed session while a write hangs.
  */
 export class Http2Sessions {
   readonly #options: SessionOptions;
@@ -46,7 +47,7 @@ export class Http2Sessions {
       const place = req.stream.session && this.#sessions.get(req.stream.session);
       if (!place) return void req.stream.destroy();
       this.#options.serve(req as unknown as IncomingMessage, res as unknown as ServerResponse, place);
-      this.#limitArrival(req.stream);
+      this.#limitArrival(req.stream, place);
       this.#countStream(req.stream);
     });
   }
@@ -104,7 +105,11 @@ export class Http2Sessions {
       clearTimeout(preface);
       control();
     });
-    whenQuiet(session, limits.sessionIdleMs, () => place.busy === 0 && session.close());
+    whenQuiet(session, limits.sessionIdleMs, () => {
+      if (place.busy > 0) return;
+      session.close();
+      setTimeout(place.close, limits.lingerMs).unref();
+    });
   }
 
   #countStream(stream: ServerHttp2Stream): void {
@@ -124,19 +129,18 @@ export class Http2Sessions {
   }
 
   /** Node.js ends slow requests of HTTP/1.1 by itself, but leaves a stream open as long as its session lives. */
-  #limitArrival(stream: ServerHttp2Stream): void {
+  #limitArrival(stream: ServerHttp2Stream, place: Place): void {
     const { limits, refused } = this.#options;
-    whenQuiet(stream, limits.stalledMs, () => {
-      if (stream.writableLength > 0) {
-        refused('timeout');
-        stream.close(constants.NGHTTP2_CANCEL);
-      }
-    });
-    if (stream.endAfterHeaders) return;
-    const late = setTimeout(() => {
-      if (stream.destroyed || hasArrived(stream)) return;
+    const cut = (): void => {
       refused('timeout');
       stream.close(constants.NGHTTP2_CANCEL);
+      const stuck = setTimeout(place.close, limits.stalledMs).unref();
+      stream.once('close', () => clearTimeout(stuck));
+    };
+    whenQuiet(stream, limits.stalledMs, () => stream.writableLength > 0 && cut());
+    if (stream.endAfterHeaders) return;
+    const late = setTimeout(() => {
+      if (!stream.closed && !hasArrived(stream)) cut();
     }, limits.requestMs).unref();
     stream.once('close', () => clearTimeout(late));
   }
