@@ -182,7 +182,7 @@ test('from nine minutes on the set is fetched again while requests still use it'
   await until('the fetch ahead', () => issuer.hits === 2);
 });
 
-test('a hanging issuer holds up the users of a set older than ten minutes once; during the back-off they use it at once', async () => {
+test('a hanging issuer holds up the users of a set older than ten minutes once in 30 s; meanwhile they use it at once', async () => {
   expect(await outcome()).toBe('found');
   issuer.fault = { hang: true };
   clock.shift(11 * 60_000);
@@ -190,4 +190,20 @@ test('a hanging issuer holds up the users of a set older than ten minutes once; 
   expect(await Promise.all([outcome(), outcome()])).toEqual(['found', 'found']);
   expect(performance.now() - start).toBeLessThan(2_600);
   expect([await outcome(), issuer.hits]).toEqual(['found', 2]);
+  // The back-off is over: the next fetch holds up nobody.
+  clock.shift(1_100);
+  const again = performance.now();
+  expect(await outcome()).toBe('found');
+  expect(performance.now() - again).toBeLessThan(1_500);
+  await until('the next fetch', () => issuer.hits === 3);
+});
+
+test('users of a set older than ten minutes wait for the next one again 30 s after a failed fetch', async () => {
+  expect(await outcome()).toBe('found');
+  clock.shift(11 * 60_000);
+  issuer.fault = { status: 500 };
+  expect(await outcome()).toBe('found');
+  issuer.fault = set(publicJwk(2048, { kid: 'key-2' }));
+  clock.shift(30_000);
+  expect(await outcome()).toBe('invalid_token');
 });

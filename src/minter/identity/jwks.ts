@@ -11,11 +11,17 @@ export const jwksLimits = {
   timeoutMs: 2_000,
   /** From this age on a use of the set also starts the fetch of the next one, without waiting for it. */
   aheadMs: 9 * 60_000,
-  /** From this age on the set is used only if a fetch has just failed, so a key that the issuer withdrew ends with it. */
+  /**
+   * From this age on the set is used only if a fetch failed in the last `cooldownMs`, so that a withdrawn key is refused
+   * from then on.
+   */
   freshMs: 10 * 60_000,
   /** How long the last good set is used while refreshes fail. */
   staleMs: 60 * 60_000,
-  /** No refetch for an unknown key id in this time after an answer of the issuer. */
+  /**
+   * No refetch for an unknown key id in this time after an answer of the issuer, and no wait for the next set in this
+   * time after a failed fetch while the last good one is in force.
+   */
   cooldownMs: 30_000,
   /** Pause after a failed fetch, so that an outage of the issuer does not cause a flood of requests. */
   retryMs: 1_000,
@@ -66,8 +72,9 @@ export class Jwks {
   }
 
   async find(kid: string): Promise<CryptoKey> {
-    const age = this.ageMs;
-    if (age === null || age >= jwksLimits.freshMs) await this.#refresh();
+    const age = this.ageMs ?? Infinity;
+    const hasFailed = this.#now() - this.#failedAt < jwksLimits.cooldownMs;
+    if (age >= jwksLimits.staleMs || (age >= jwksLimits.freshMs && !hasFailed)) await this.#refresh();
     else if (age >= jwksLimits.aheadMs) void this.#refresh();
     const known = this.#inForce?.get(kid);
     if (known) return known;
