@@ -177,3 +177,14 @@ test.each(['/api/v1/services', '/api/v1/metadata'])(
     ]);
   },
 );
+
+test('the metadata of a restricted caller and the names of its series are asked for together, within the time of one query', async () => {
+  const paths = new Set<string>();
+  const both = Promise.withResolvers<void>();
+  stage.cluster.agents[1]!.misbehave = ({ url }, res) => {
+    if (paths.add(url!).size === 2) both.resolve();
+    void both.promise.then(() => res.writeHead(403).end('refusal'));
+  };
+  const { json } = await ask('shop', '/api/v1/metadata', { timeout: '3s' });
+  expect(json.warnings).toEqual([expect.stringMatching(/^node node-2 is missing from this answer: auth .*refusal/)]);
+});

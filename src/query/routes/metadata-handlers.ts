@@ -25,10 +25,12 @@ export const metadata: Handler = async (call, deps) => {
   const metric = params.get('metric') ?? '';
   const limit = most(params, 'limit');
   const perMetric = most(params, 'limit_per_metric');
-  const [answer, seen] = await deps.runner.inOnePlace(runRequest(call), async (request) => [
-    await deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf),
-    call.namespaces && (await seenNames(request, deps)),
-  ]);
+  const [answer, seen] = await deps.runner.inOnePlace(runRequest(call), (request) =>
+    Promise.all([
+      deps.runner.ask({ path: '/api/v1/metadata' }, request, metadataOf),
+      call.namespaces && seenNames(request, deps),
+    ]),
+  );
   const pace = new Pace(call.signal);
   const found = await mergedMetadata(answer.result, pace);
   for (const [name, entry] of Object.entries(knownMetrics)) if (!found.has(name)) found.set(name, [entry]);
