@@ -43,8 +43,8 @@ interface Waiting {
  * that wait can be admitted, the largest is refused. When memory is short, the pool ends the largest account of the user who holds most, if that user
  * holds more than the requesting user would; otherwise it ends the requesting account. Ended work runs again from its
  * start.
- * Assumptions: work throws when memory is refused, and may be run again. A request that holds memory does not wait for a
- * place that waiting work has: it takes its place first.
+ * Assumptions: work throws when memory is refused, and may be run again. A request takes its place before it holds
+ * memory: the work that has the places may wait for that memory.
  */
 export class MemoryPool {
   readonly limitBytes: number;
