@@ -153,6 +153,15 @@ describe('a step that a lagging clock dated', () => {
     expect((await planCa(state, { ...stored, now: at + day })).state.previous).toBeUndefined();
   });
 
+  test('counts from a week after its date at most, since each write of the Secret by the operator moves its time', async () => {
+    const state: CaState = { signer: await made(), next: { pair: await made(), since: at } };
+    const due = at + 7 * day + hour;
+    const early = await planCa(state, { commonName, timing, storedAt: due - 1, now: due - 1 });
+    expect(early).toEqual({ state, changes: [], nextAt: due });
+    const late = await planCa(state, { commonName, timing, storedAt: due, now: due });
+    expect(late.state.signer).toBe(state.next?.pair);
+  });
+
   test('counts from its date where the clock of the API server ran ahead for more than a day', async () => {
     const state: CaState = { signer: await made(), next: { pair: await made(), since: at } };
     const options = { commonName, timing, storedAt: at + 300 * day, now: at + hour };

@@ -32,6 +32,9 @@ export interface CaTiming {
 
 export const caTiming: CaTiming = { days: 3650, distributionMs: 3_600_000, retirementMs: 24 * 3_600_000 };
 
+/** A clock that lags more is not believed. */
+const mostLagMs = 7 * 24 * 3_600_000;
+
 export interface CaPlan {
   state: CaState;
   /** The steps taken, a sentence each; empty when the state is unchanged. */
@@ -53,7 +56,7 @@ function bundleOf(...certs: (string | undefined)[]): string {
 /**
  * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one. `storedAt` is when `stored`
  * was written, by the clock of the API server: a step counts from then if its own date is earlier, because the clock
- * that dated it lagged.
+ * that dated it lagged, but from a week after its date at most: a later write, of labels for instance, moves `storedAt`.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
  * A CA that is not valid yet is replaced at once: either the clock that made it ran ahead, or the clock of this leader
  * lags. In the second case its certificates are in use, so it stays trusted. A step that is dated later counts from now.
@@ -111,9 +114,10 @@ const earliest = (due: ReturnType<typeof dueTimes>): number => Math.min(...Objec
 
 /** When each step is due; Infinity for one that the state does not wait for. */
 function dueTimes({ signer, next, previous }: CaState, timing: CaTiming, storedAt = -Infinity) {
+  const start = (since: number): number => Math.max(since, Math.min(storedAt, since + mostLagMs));
   return {
-    signs: next ? Math.max(next.since, storedAt) + timing.distributionMs : Infinity,
-    retires: previous ? Math.max(previous.since, storedAt) + timing.retirementMs : Infinity,
+    signs: next ? start(next.since) + timing.distributionMs : Infinity,
+    retires: previous ? start(previous.since) + timing.retirementMs : Infinity,
     renews: next || previous ? Infinity : renewalTime(signer),
   };
 }

@@ -166,6 +166,23 @@ describe('the certificate authority', () => {
     expect(harness.clock.now()).toBeLessThan(now + 3_600_000);
   });
 
+  test('leaves the date of a step as a person wrote it: were it rewritten, it would count as that of the operator', async () => {
+    await using harness = await startPlatform();
+    const { metadata, data, ...rest } = harness.secret(names.ca);
+    const next = await createCa({ commonName: names.ca, now: harness.clock.now() });
+    const texts = { 'next.crt': next.cert, 'next.key': next.key };
+    const encoded = Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    const date = new Date(harness.clock.now() - 60_000).toISOString().replace(/\.\d+Z$/, 'Z');
+    const dated = { ...metadata, annotations: { 'svc.dev/next-since': date } };
+    harness.server.put(
+      secrets,
+      { ...rest, metadata: dated, data: { ...data, ...Object.fromEntries(encoded) } },
+      'kubectl',
+    );
+    await harness.passUntil(() => harness.pem(names.ca, 'bundle.crt').startsWith(next.cert), 'the new bundle');
+    expect(harness.secret(names.ca).metadata.annotations).toEqual({ 'svc.dev/next-since': date });
+  });
+
   test('does not sign with the key of another: nothing is written, and its status says so until the pair is restored', async () => {
     const trouble = new PlatformTrouble();
     await using harness = await startPlatform([], { trouble });

@@ -141,11 +141,17 @@ export function caSecret(
   });
   secret.metadata.labels = { ...present?.metadata.labels, ...secret.metadata.labels };
   const ours: readonly string[] = Object.values(annotations);
-  const others = Object.entries(present?.metadata.annotations ?? {}).filter(([name]) => !ours.includes(name));
+  const found = present?.metadata.annotations ?? {};
+  const others = Object.entries(found).filter(([name]) => !ours.includes(name));
+  // A date that a person wrote in another form stays: rewritten, it would be the operator's (see `stepStoredAt`).
+  const dated = (name: string, ms: number): Record<string, string> => {
+    const text = found[name];
+    return { [name]: text !== undefined && since(text) === ms ? text : new Date(ms).toISOString() };
+  };
   secret.metadata.annotations = {
     ...Object.fromEntries(others),
-    ...(state.next ? { [annotations.nextSince]: new Date(state.next.since).toISOString() } : {}),
-    ...(state.previous ? { [annotations.previousSince]: new Date(state.previous.since).toISOString() } : {}),
+    ...(state.next ? dated(annotations.nextSince, state.next.since) : {}),
+    ...(state.previous ? dated(annotations.previousSince, state.previous.since) : {}),
     ...(request === undefined ? {} : { [annotations.rotate]: request, [annotations.rotated]: request }),
   };
   const { resourceVersion } = present?.metadata ?? {};
