@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Labels, QueryValue } from '../../promql/index.ts';
+import { emptyHistogram, type Labels, type QueryValue } from '../../promql/index.ts';
 import { formatSample } from './format-value.ts';
 import { LabelJson, labelsJsonOfMany } from './label-json.ts';
 import { renderQueryData } from './render.ts';
@@ -82,4 +82,22 @@ test('an instant answer parses back to the same data, also with different times 
     ],
   });
   expect(textOf(...renderQueryData({ type: 'vector', elements: [] }))).toBe('{"resultType":"vector","result":[]}');
+});
+
+test('a series of many native histograms comes in pieces and parses back to the same data', () => {
+  const indexes = Array.from({ length: 160 }, (_, i) => i + 1);
+  const histograms = Array.from({ length: 600 }, (_, n) => ({
+    timestamp: n * 1_000,
+    histogram: { ...emptyHistogram, count: 160 * (n + 1), positive: { indexes, counts: indexes.map(() => n + 1) } },
+  }));
+  const none = new Float64Array(0);
+  const series = [{ labels: [] as Labels, timestamps: none, values: none, histograms }];
+  const pieces = [...renderQueryData({ type: 'matrix', series })];
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(200_000);
+  const { result } = JSON.parse(textOf(...pieces)) as { result: { histograms: unknown[] }[] };
+  const [first] = result[0]!.histograms;
+  expect(result).toEqual([
+    { metric: {}, histograms: histograms.map(({ timestamp }) => [timestamp / 1_000, expect.anything()]) },
+  ]);
+  expect(first).toMatchObject([0, { count: '160', sum: '0', buckets: expect.any(Array) }]);
 });

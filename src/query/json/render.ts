@@ -71,10 +71,7 @@ function* renderMatrix(out: Utf8Text, { series }: QueryValue & { type: 'matrix' 
     out.append(s === 0 ? '{"metric":' : ',{"metric":');
     json.append(labels);
     yield* renderValues(out, series[s]!, stamps);
-    if (histograms.length > 0) {
-      const points = histograms.map(({ timestamp: t, histogram: h }) => `[${formatTimestamp(t)},${histogramJson(h)}]`);
-      out.append(`,"histograms":[${points.join(',')}]`);
-    }
+    yield* renderHistograms(out, histograms);
     out.append('}');
     if (out.length >= pieceBytes) yield out.take();
   }
@@ -94,6 +91,17 @@ function* renderValues(out: Utf8Text, { timestamps, values }: MatrixSeries, stam
     }
   }
   out.append('"]]');
+}
+
+function* renderHistograms(out: Utf8Text, histograms: MatrixSeries['histograms']): Generator<Uint8Array> {
+  if (histograms.length === 0) return;
+  let before = ',"histograms":[';
+  for (const { timestamp, histogram } of histograms) {
+    out.append(`${before}[${formatTimestamp(timestamp)},${histogramJson(histogram)}]`);
+    before = ',';
+    if (out.length >= pieceBytes) yield out.take();
+  }
+  out.append(']');
 }
 
 /**
