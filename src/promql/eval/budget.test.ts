@@ -147,6 +147,19 @@ describe('the memory that a query reports', () => {
     expect((await peakBytes('h', deferred(0))) - floats).toBeGreaterThan(series * shown * 3 * 8);
   });
 
+  test('counts the custom bounds of native histograms', async () => {
+    const bounds = 1_000;
+    const peaks: number[] = [];
+    for (const length of [0, bounds]) {
+      const customValues = Array.from({ length }, (_, i) => i);
+      const histogram = { ...emptyHistogram, schema: -53, count: 1, customValues };
+      const custom = new MemorySource();
+      custom.load(parseMetric('h'), [{ time: 0, value: NaN, histogram }]);
+      peaks.push(await peakBytes('h', custom));
+    }
+    expect(peaks[1]! - peaks[0]!).toBeGreaterThanOrEqual(bounds * 8);
+  });
+
   test('counts the native histograms that a sum keeps, until its result is counted', async () => {
     const shown = samples + 4;
     for (const operand of ['h', '(h)']) {

@@ -96,9 +96,9 @@ export async function occupied(budget: Pacing, columns: readonly Column[], steps
 /** Memory of a histogram without its buckets, in units of one float sample; each bucket counts as one more. */
 const bareHistogram = 12;
 
-/** Memory of a sample's histogram, in units of one float sample. */
-export function histogramWeight({ positive, negative }: FloatHistogram): number {
-  return bareHistogram + positive.counts.length + negative.counts.length;
+/** Memory of a sample's histogram, in units of one float sample. Two custom bounds count as one. */
+export function histogramWeight({ positive, negative, customValues }: FloatHistogram): number {
+  return bareHistogram + positive.counts.length + negative.counts.length + Math.ceil(customValues.length / 2);
 }
 
 /** Memory of a column without its steps (its objects and its list of labels), in units of one float sample. */
