@@ -1,6 +1,6 @@
 import { MemorySource } from '../../testing/promql/memory-source.ts';
 import { parseMetric } from '../../testing/promql/series-description.ts';
-import { Engine } from '../index.ts';
+import { emptyHistogram, Engine } from '../index.ts';
 
 const steps = 4_000;
 const source = new MemorySource();
@@ -78,4 +78,39 @@ describe('info() about one series at very many steps yields to other work', () =
     const selecting = await turnsOf('changing', count);
     expect((await turnsOf('info(changing)', count)) - selecting).toBeGreaterThanOrEqual(count / 200);
   });
+});
+
+describe('over native histograms of one series, other work gets a turn', () => {
+  const count = 400;
+  const indexes = Array.from({ length: 160 }, (_, i) => i + 1);
+  const counts = indexes.map(() => 1);
+  const histograms = new MemorySource();
+  for (const [name, counterReset] of [
+    ['h', 'unknown'],
+    ['gauge', 'gauge'],
+  ] as const) {
+    histograms.load(
+      parseMetric(name),
+      Array.from({ length: count }, (_, n) => {
+        const positive = { indexes, counts: counts.map((one) => one * (n + 1)) };
+        return { time: n, value: NaN, histogram: { ...emptyHistogram, count: 160 * (n + 1), positive, counterReset } };
+      }),
+    );
+  }
+
+  /** How many turns are given while a query runs; with `steps` 1 it is an instant query at the last sample. */
+  async function turnsOf(query: string, steps: number): Promise<number> {
+    let turns = 0;
+    const next = async (): Promise<void> => void turns++;
+    const engine = new Engine({ extendedRangeSelectors: true, turns: { due: () => true, next } });
+    await engine.range(query, count - steps, count - 1, 1, { source: histograms });
+    return turns;
+  }
+
+  test.each(['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)'])(
+    'after 5 steps at most: %s',
+    async (query) => {
+      expect(await turnsOf(query, count)).toBeGreaterThanOrEqual(count / 5);
+    },
+  );
 });

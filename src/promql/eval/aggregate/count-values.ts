@@ -9,6 +9,7 @@ import { ColumnBuilder, absent, isHistogram, leastWeight, type Column } from '..
 import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
+import { histogramWork } from '../histogram-work.ts';
 
 /** Turning a sample's value into a label costs as much as reading this many samples. */
 const labelWork = 200;
@@ -32,11 +33,9 @@ export async function countValues(
     if (budget.spend(frame.count)) await budget.turn();
     for (let step = 0; step < frame.count; step++) {
       if (column.kinds[step] === absent) continue;
-      if (budget.spend(work)) await budget.turn();
-      const text =
-        column.kinds[step] === isHistogram
-          ? histogramText(column.histograms![step]!)
-          : formatFloatPlain(column.values[step]!);
+      const histogram = column.kinds[step] === isHistogram ? column.histograms![step]! : null;
+      if (budget.spend(work + histogramWork(histogram))) await budget.turn();
+      const text = histogram === null ? formatFloatPlain(column.values[step]!) : histogramText(histogram);
       const all = filterLabels(setLabel(column.labels, label, text), keep);
       const labels = all.length === 0 ? noLabels : all;
       const key = labelsKey(labels);

@@ -1,9 +1,12 @@
+import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { dropMetadata } from '../../labels.ts';
 import { goMax, goMin } from '../../numbers.ts';
 import { Results } from '../settle.ts';
-import { ColumnBuilder, isFloat, isHistogram, type Column } from '../columns.ts';
+import type { Budget } from '../budget.ts';
+import { ColumnBuilder, isFloat, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { calendarOf, type CalendarTime } from './calendar.ts';
 import { histogramValues } from './histogram-values.ts';
 
@@ -61,20 +64,33 @@ export async function applyElementwise(
   for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
     for (let i = 0; i < frame.count; i++) {
-      const kind = column.kinds[i];
-      if (onFloat !== undefined && kind === isFloat) {
-        for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
-        // clamp with a minimum above its maximum has no result at all.
-        if (name === 'clamp' && at[1]! < at[0]!) continue;
-        builder.setFloat(i, onFloat(column.values[i]!, at));
-      } else if (onHistogram !== undefined && kind === isHistogram) {
-        builder.setFloat(i, onHistogram(column.histograms![i]!));
-      }
+      if (onFloat === undefined || column.kinds[i] !== isFloat) continue;
+      for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
+      // clamp with a minimum above its maximum has no result at all.
+      if (name === 'clamp' && at[1]! < at[0]!) continue;
+      builder.setFloat(i, onFloat(column.values[i]!, at));
+    }
+    if (onHistogram !== undefined && column.histograms !== null) {
+      await readHistograms(context.budget, column.histograms, onHistogram, builder);
     }
     result.add(builder, nameless(context, column), true);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
   return result.settled();
+}
+
+/** Reads a number out of each histogram. */
+async function readHistograms(
+  budget: Budget,
+  histograms: readonly (FloatHistogram | null)[],
+  read: (histogram: FloatHistogram) => number,
+  out: ColumnBuilder,
+): Promise<void> {
+  for (const [step, histogram] of histograms.entries()) {
+    if (histogram === null) continue;
+    out.setFloat(step, read(histogram));
+    if (budget.spend(histogramWork(histogram))) await budget.turn();
+  }
 }
 
 /**

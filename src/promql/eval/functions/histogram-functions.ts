@@ -7,12 +7,11 @@ import { ColumnBuilder, isFloat, isHistogram, keyWorkOf, type Column } from '../
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { bucketFraction, bucketQuantile, type ClassicBuckets } from './classic-histogram.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { decimalSource } from '../../../base/text/decimal.ts';
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import { nameless } from './elementwise.ts';
 
-/** Cost of reading a native histogram. Units: the cost of one sample. */
-const nativeWork = 100;
 const fewBuckets = 512;
 
 /** One series with its parsed `le`. */
@@ -106,7 +105,8 @@ async function overGroups(
         );
       } else if (buckets.length > 0) classic.setFloat(step, compute.classic(buckets, step, metric));
       else if (holder !== undefined) native.setFloat(step, compute.native(holder, step, metric));
-      if (context.budget.spend(size + group.natives.length * nativeWork + 1)) await context.budget.turn();
+      const read = holder === undefined ? null : holder.histograms![step]!;
+      if (context.budget.spend(size + group.natives.length + histogramWork(read) + 1)) await context.budget.turn();
     }
     const labels = nameless(context, { ...group, kinds: classic.kinds, values: classic.values, histograms: null });
     for (const builder of [native, classic]) result.add(builder, labels, true);
