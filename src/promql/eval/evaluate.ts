@@ -1,9 +1,11 @@
 import { executionError } from '../errors.ts';
 import type { Expr, UnaryExpr } from '../parser/ast.ts';
 import { scaleHistogram } from '../histogram/arithmetic.ts';
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
 import { evaluateAggregate } from './aggregate/aggregate.ts';
 import { evaluateBinary } from './binary/binary.ts';
 import { evaluateUnion } from './binary/union.ts';
+import type { Budget } from './budget.ts';
 import { evaluateCall } from './call.ts';
 import {
   ColumnBuilder,
@@ -19,6 +21,7 @@ import {
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
 import { nameless } from './functions/elementwise.ts';
+import { NewHistograms, histogramWork } from './histogram-work.ts';
 import { SampleCounter } from './sample-counter.ts';
 import { evaluateSelector } from './select/instant-selector.ts';
 
@@ -78,20 +81,30 @@ async function evaluateUnary(context: EvalContext, expr: UnaryExpr, frame: Frame
   if (value.kind === 'scalar') return { kind: 'scalar', values: value.values.map((v) => -v) };
   const { budget } = context;
   const columns: Column[] = [];
+  const made = new NewHistograms(budget);
   for (const column of value.columns) {
-    columns.push(negated(context, column));
+    const values = column.values.map((v) => -v);
+    const histograms = column.histograms === null ? null : await negated(budget, column.histograms, made);
+    columns.push({ ...column, values, histograms, labels: nameless(context, column), dropName: true });
     if (budget.spend(frame.count)) await budget.turn();
   }
-  return {
-    kind: 'vector',
-    columns: context.settings.delayedNameRemoval ? columns : await mergeDuplicates(budget, columns),
-  };
+  const merged = context.settings.delayedNameRemoval ? columns : await mergeDuplicates(budget, columns);
+  made.release();
+  return { kind: 'vector', columns: merged };
 }
 
-function negated(context: EvalContext, column: Column): Column {
-  const values = column.values.map((v) => -v);
-  const histograms = column.histograms?.map((h) => (h === null ? null : scaleHistogram(h, -1))) ?? null;
-  return { ...column, values, histograms, labels: nameless(context, column), dropName: true };
+async function negated(
+  budget: Budget,
+  histograms: readonly (FloatHistogram | null)[],
+  made: NewHistograms,
+): Promise<(FloatHistogram | null)[]> {
+  const result = new Array<FloatHistogram | null>(histograms.length).fill(null);
+  for (const [step, histogram] of histograms.entries()) {
+    if (histogram === null) continue;
+    made.hold((result[step] = scaleHistogram(histogram, -1)));
+    if (budget.spend(histogramWork(histogram))) await budget.turn();
+  }
+  return result;
 }
 
 /** Repeats the value of one step at every step. */

@@ -1,6 +1,8 @@
 import { leastWeight, mergeDuplicates, type Column, type ColumnBuilder } from './columns.ts';
 import type { EvalContext } from './context.ts';
 import type { Frame } from './frame.ts';
+import type { FloatHistogram } from '../histogram/float-histogram.ts';
+import { NewHistograms } from './histogram-work.ts';
 import type { Labels } from '../types.ts';
 
 /**
@@ -19,10 +21,17 @@ export class Results {
   readonly #context: EvalContext;
   readonly #frame: Frame;
   readonly #columns: Column[] = [];
+  readonly #histograms: NewHistograms;
 
   constructor(context: EvalContext, frame: Frame) {
     this.#context = context;
     this.#frame = frame;
+    this.#histograms = new NewHistograms(context.budget);
+  }
+
+  /** Sets a step of a series that is to be added, and takes the memory of the histogram at once. */
+  setHistogram(builder: ColumnBuilder, step: number, histogram: FloatHistogram): void {
+    this.#histograms.set(builder, step, histogram);
   }
 
   /** Adds a series, unless it is empty. */
@@ -36,6 +45,7 @@ export class Results {
   async settled(): Promise<Column[]> {
     const columns = await settle(this.#context, this.#columns, this.#frame);
     this.#context.budget.release(leastWeight(this.#columns.length, this.#frame.count));
+    this.#histograms.release();
     return columns;
   }
 }

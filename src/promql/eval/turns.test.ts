@@ -107,10 +107,10 @@ describe('over native histograms of one series, other work gets a turn', () => {
     return turns;
   }
 
-  test.each(['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)'])(
-    'after 5 steps at most: %s',
-    async (query) => {
-      expect(await turnsOf(query, count)).toBeGreaterThanOrEqual(count / 5);
-    },
-  );
+  test.each([
+    ...['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)'],
+    ...['h + h', 'h * 2', '-h', 'h + on () group_left () h'],
+  ])('after 5 steps at most: %s', async (query) => {
+    expect(await turnsOf(query, count)).toBeGreaterThanOrEqual(count / 5);
+  });
 });

@@ -18,6 +18,7 @@ import type { EvalContext } from '../context.ts';
 import type { Element } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { keepsOrder } from '../order.ts';
 import { setOperation } from './set-operators.ts';
 import { matchVectors } from './vector-matching.ts';
@@ -87,7 +88,7 @@ async function withScalar(
     const builder = new ColumnBuilder(frame.count);
     if (column.histograms === null && fastScalar(expr, column, scalars, scalarIsLeft, builder)) {
       // done in one loop
-    } else slowScalar(context, expr, column, scalars, scalarIsLeft, builder);
+    } else await slowScalar(context, expr, column, scalars, scalarIsLeft, builder, result);
     if (context.budget.spend(frame.count)) await context.budget.turn();
     const drop = changesMeaning && !context.settings.delayedNameRemoval;
     const labels = drop ? dropMetadata(column.labels) : column.labels;
@@ -119,14 +120,16 @@ function fastScalar(
   return true;
 }
 
-function slowScalar(
+async function slowScalar(
   context: EvalContext,
   expr: BinaryExpr,
   column: Column,
   scalars: Float64Array,
   scalarIsLeft: boolean,
   out: ColumnBuilder,
-): void {
+  result: Results,
+): Promise<void> {
+  const { budget } = context;
   const operate = elementOperation(context, expr);
   for (let i = 0; i < column.kinds.length; i++) {
     if (column.kinds[i] === absent) continue;
@@ -136,11 +139,12 @@ function slowScalar(
     };
     const scalar: Element = { value: scalars[i]!, histogram: null };
     const outcome = scalarIsLeft ? operate(scalar, element) : operate(element, scalar);
+    if (element.histogram !== null && budget.spend(histogramWork(element.histogram))) await budget.turn();
     if (outcome === null) continue;
     if (expr.returnBool) out.setFloat(i, outcome.keep ? 1 : 0);
     else if (outcome.keep) {
       const kept = comparisonOperators.has(expr.op) ? element : outcome;
-      if (kept.histogram !== null) out.setHistogram(i, kept.histogram);
+      if (kept.histogram !== null) result.setHistogram(out, i, kept.histogram);
       else out.setFloat(i, kept.value);
     }
   }

@@ -19,6 +19,7 @@ import type { EvalContext } from '../context.ts';
 import type { Element, ElementOperation } from './element.ts';
 import { elementOperation } from './element-operation.ts';
 import type { Frame } from '../frame.ts';
+import { NewHistograms, histogramWork } from '../histogram-work.ts';
 import { labelsWithin } from '../made-labels.ts';
 import { matchKeep, signatureOf } from './signatures.ts';
 
@@ -62,7 +63,7 @@ export async function matchVectors(
     if (budget.spend(pairWork + (group.many.length + group.one.length) * frame.count)) await budget.turn();
   }
   const settled = await settle(context, pairing.columns, frame);
-  budget.release(pairing.weight);
+  pairing.release();
   return settled;
 }
 
@@ -73,12 +74,16 @@ interface OneSide {
   readonly at: Int32Array;
   /** For each series, the first whose included labels are the same: results with either have the same labels. */
   readonly alike: readonly number[];
+  readonly hasHistograms: boolean;
 }
+
+/** The results of one series of the many side, by the first series of the one side with the same included labels. */
+type PairResults = Map<number, { readonly builder: ColumnBuilder; readonly one: Labels }>;
 
 class Pairing {
   readonly columns: Column[] = [];
-  /** The memory that `columns` take from the budget. */
-  weight = 0;
+  /** The memory that `columns` take from the budget, without their histograms. */
+  #weight = 0;
   readonly #expr: BinaryExpr;
   readonly #matching: VectorMatching;
   /** Whether a label, by its name, must be equal in two series that match. */
@@ -95,6 +100,7 @@ class Pairing {
   readonly #fillOne: number | null;
   readonly #isShare: boolean;
   readonly #budget: Budget;
+  readonly #histograms: NewHistograms;
 
   readonly #allMany: readonly Column[];
   /** The steps at which the many side has any element; computed on demand. */
@@ -110,6 +116,7 @@ class Pairing {
   constructor(context: EvalContext, expr: BinaryExpr, frame: Frame, allMany: readonly Column[]) {
     this.#allMany = allMany;
     this.#budget = context.budget;
+    this.#histograms = new NewHistograms(context.budget);
     this.#expr = expr;
     this.#matching = expr.matching!;
     this.#isMatched = matchKeep(this.#matching);
@@ -142,12 +149,18 @@ class Pairing {
     const budget = this.#budget;
     for (const [i, column] of many.entries()) {
       this.#taken = taken[i]!;
-      this.#pairAll(column, partners);
+      const results: PairResults = new Map();
+      let step = this.#pairFrom(0, column, partners, results);
+      while (step < this.#frame.count) {
+        await budget.turn();
+        step = this.#pairFrom(step, column, partners, results);
+      }
+      for (const { builder, one } of results.values()) this.#push(builder, column.labels, one);
       if (budget.spend(pairWork + 10 * this.#frame.count)) await budget.turn();
     }
     this.#taken = null;
     if (this.#fillMany === null) return;
-    this.#fillFromOne(partners);
+    await this.#fillFromOne(partners);
     if (budget.spend(pairWork + 10 * this.#frame.count)) await budget.turn();
   }
 
@@ -172,7 +185,7 @@ class Pairing {
       alike.push(firsts.get(key)!);
       if (this.#budget.spend(keyWorkOf(labels) + this.#frame.count)) await this.#budget.turn();
     }
-    return { columns, at, alike };
+    return { columns, at, alike, hasHistograms: columns.some(({ histograms }) => histograms !== null) };
   }
 
   /**
@@ -230,12 +243,16 @@ class Pairing {
     return true;
   }
 
-  /** Combines one series of the many side with the series of the one side that exists at each step. */
-  #pairAll(many: Column, { columns, at, alike }: OneSide): void {
+  /**
+   * Combines one series of the many side with the series of the one side that exists at each step, from step `from` on.
+   * Returns the step to go on with after a turn; the number of steps at the end.
+   */
+  #pairFrom(from: number, many: Column, oneSide: OneSide, results: PairResults): number {
+    const { columns, at, alike } = oneSide;
+    const mayHaveHistograms = oneSide.hasHistograms || many.histograms !== null;
     const fill = this.#fillOne;
     const filled = this.#included.size === 0 ? 0 : -1;
-    const results = new Map<number, { readonly builder: ColumnBuilder; readonly one: Labels }>();
-    for (let i = 0; i < this.#frame.count; i++) {
+    for (let i = from; i < this.#frame.count; i++) {
       const partner = columns[at[i]!];
       if (many.kinds[i] === absent || (partner === undefined && fill === null)) continue;
       const key = partner === undefined ? filled : alike[at[i]!]!;
@@ -246,12 +263,13 @@ class Pairing {
       }
       const other = partner === undefined ? { value: fill!, histogram: null } : elementAt(partner, i);
       this.#apply(elementAt(many, i), other, i, result.builder);
+      if (mayHaveHistograms && this.#isTurnDue(many, partner, i)) return i + 1;
     }
-    for (const { builder, one } of results.values()) this.#push(builder, many.labels, one);
+    return this.#frame.count;
   }
 
   /** Fills in the many side at the steps where the one side has no match, or where its sample type was incompatible. */
-  #fillFromOne({ columns, at, alike }: OneSide): void {
+  async #fillFromOne({ columns, at, alike, hasHistograms }: OneSide): Promise<void> {
     const builders = new Map<number, ColumnBuilder>();
     for (let i = 0; i < this.#frame.count; i++) {
       const one = columns[at[i]!];
@@ -260,6 +278,7 @@ class Pairing {
       let builder = builders.get(key);
       if (builder === undefined) builders.set(key, (builder = this.#builder()));
       this.#apply({ value: this.#fillMany!, histogram: null }, elementAt(one, i), i, builder);
+      if (hasHistograms && this.#isTurnDue(undefined, one, i)) await this.#budget.turn();
     }
     for (const [key, builder] of builders) {
       const { labels } = columns[key]!;
@@ -281,17 +300,29 @@ class Pairing {
     }
     if (this.#expr.returnBool) out.setFloat(step, outcome.keep ? 1 : 0);
     else if (outcome.keep) {
-      if (outcome.histogram !== null) out.setHistogram(step, outcome.histogram);
+      if (outcome.histogram !== null) this.#histograms.set(out, step, outcome.histogram);
       else out.setFloat(step, outcome.value);
     }
+  }
+
+  /** Counts the work on the histograms of two series at a step; true when it is time for a turn. */
+  #isTurnDue(many: Column | undefined, one: Column | undefined, step: number): boolean {
+    const work = histogramWork(many?.histograms?.[step] ?? null) + histogramWork(one?.histograms?.[step] ?? null);
+    return work > 0 && this.#budget.spend(work);
   }
 
   /** A builder whose memory is taken from the budget: all results stay in memory until every pair is known. */
   #builder(): ColumnBuilder {
     const weight = leastWeight(1, this.#frame.count);
     this.#budget.hold(weight);
-    this.weight += weight;
+    this.#weight += weight;
     return new ColumnBuilder(this.#frame.count);
+  }
+
+  /** Gives the memory of all results back. */
+  release(): void {
+    this.#budget.release(this.#weight);
+    this.#histograms.release();
   }
 
   #push(builder: ColumnBuilder, many: Labels, one: Labels): void {
@@ -301,7 +332,7 @@ class Pairing {
     }
     const weight = leastWeight(1, this.#frame.count);
     this.#budget.release(weight);
-    this.weight -= weight;
+    this.#weight -= weight;
   }
 
   #resultLabels(many: Labels, one: Labels): Labels {
