@@ -160,6 +160,29 @@ describe('the memory that a query reports', () => {
     expect(peaks[1]! - peaks[0]!).toBeGreaterThanOrEqual(bounds * 8);
   });
 
+  test.each(['rate(wide[5m])', 'sum_over_time(wide[5m])', 'wide smoothed offset 1ms'])(
+    'counts native histograms as they are computed, not when their series is complete: %s',
+    async (query) => {
+      const indexes = Array.from({ length: 1_000 }, (_, i) => i + 1);
+      const wide = new MemorySource();
+      wide.load(
+        parseMetric('wide'),
+        Array.from({ length: 3 * samples }, (_, n) => {
+          const positive = { indexes, counts: indexes.map(() => n) };
+          return { time: n * minute, value: NaN, histogram: { ...emptyHistogram, count: 1_000 * n, positive } };
+        }),
+      );
+      let turns = 0;
+      const next = async (): Promise<void> => void turns++;
+      const maxSamples = 60_000;
+      const engine = new Engine({ extendedRangeSelectors: true, maxSamples, turns: { due: () => true, next } });
+      const refused = engine.range(query, 0, 10 * minute, 1_000, { source: deferred(0, wide) });
+      await expect(refused).rejects.toMatchObject({ code: 'ERR_QUERY_LIMIT' });
+      expect(turns).toBeGreaterThan(0);
+      expect(turns).toBeLessThan(600 / 2);
+    },
+  );
+
   test('counts the native histograms that a sum keeps, until its result is counted', async () => {
     const shown = samples + 4;
     for (const operand of ['h', '(h)']) {

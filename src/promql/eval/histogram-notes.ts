@@ -1,7 +1,9 @@
+import type { Pacing } from '../../base/turns/turns.ts';
 import type { Annotations } from '../annotations.ts';
 import type { Position } from '../errors.ts';
 import { HistogramMean, HistogramSum, IncompatibleSchemas, type Combined } from '../histogram/arithmetic.ts';
 import type { FloatHistogram } from '../histogram/float-histogram.ts';
+import { histogramWork } from './histogram-work.ts';
 
 /** Operations on histograms, as annotations name them. */
 export type HistogramOperationName = 'addition' | 'subtraction' | 'aggregation';
@@ -36,16 +38,19 @@ export function tellCombined(
  * The sum or the average of histograms, in their order. Null when schemas cannot be combined; an annotation then names
  * the metric of the first histogram that does not fit.
  */
-export function aggregateHistograms(
+export async function aggregateHistograms(
+  pacing: Pacing,
   annotations: Annotations,
   op: 'sum' | 'avg',
   histograms: readonly FloatHistogram[],
   metricOf: (index: number) => string,
   position: Position,
-): FloatHistogram | null {
+): Promise<FloatHistogram | null> {
   const [first, ...others] = histograms;
   const acc = op === 'sum' ? new HistogramSum(first!) : new HistogramMean(first!);
+  if (pacing.spend(histogramWork(first!))) await pacing.turn();
   for (const [i, histogram] of others.entries()) {
+    if (pacing.spend(histogramWork(histogram))) await pacing.turn();
     try {
       acc.add(histogram);
     } catch (error) {

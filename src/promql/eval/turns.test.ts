@@ -108,9 +108,16 @@ describe('over native histograms of one series, other work gets a turn', () => {
   }
 
   test.each([
-    ...['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)'],
-    ...['h + h', 'h * 2', '-h', 'h + on () group_left () h'],
+    ...['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)', 'sum(h)'],
+    ...['h + h', 'h * 2', '-h', 'h + on () group_left () h', 'gauge smoothed offset 1ms', 'last_over_time(h[1s])'],
   ])('after 5 steps at most: %s', async (query) => {
     expect(await turnsOf(query, count)).toBeGreaterThanOrEqual(count / 5);
+  });
+
+  test.each([
+    ...['sum_over_time(h[1s])', 'avg_over_time(h[1s])', 'rate(h[1s])', 'increase(h[1s] anchored)'],
+    ...['resets(h[1s])', 'changes(h[1s])'],
+  ])('after 5 histograms of one window at most: %s', async (query) => {
+    expect(await turnsOf(query, 1)).toBeGreaterThanOrEqual(count / 5);
   });
 });

@@ -4,9 +4,6 @@ import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../c
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
 
-/** Adding one histogram costs as much as reading this many samples. */
-const histogramWork = 500;
-
 /**
  * sum and avg of one group that has native histograms at some steps, combined in label order; a step with both
  * histograms and floats has no result.
@@ -31,7 +28,8 @@ export async function foldHistograms(
     else if (holders.length > 0) {
       const found = holders.map((column) => column.histograms![step]!);
       const metricOf = (i: number): string => metricName(holders[i]!.labels);
-      const folded = aggregateHistograms(
+      const folded = await aggregateHistograms(
+        budget,
         context.annotations,
         expr.op === 'sum' ? 'sum' : 'avg',
         found,
@@ -40,6 +38,6 @@ export async function foldHistograms(
       );
       if (folded !== null) out.setHistogram(step, folded);
     }
-    if (budget.spend(sorted.length + holders.length * histogramWork)) await budget.turn();
+    if (budget.spend(sorted.length)) await budget.turn();
   }
 }

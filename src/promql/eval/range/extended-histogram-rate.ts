@@ -9,6 +9,7 @@ import { usesCustomBuckets } from '../../histogram/buckets.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { detectReset } from '../../histogram/reset.ts';
 import { tellMixedSchemas } from '../histogram-notes.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { extendedBounds } from './extended-bounds.ts';
 import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import type { Window } from './window.ts';
@@ -17,7 +18,7 @@ import type { Window } from './window.ts';
  * rate, increase and delta of native histograms of a selector with `anchored` or `smoothed`. Writes the result to the
  * window; false when there is none.
  */
-export function extendedHistogramRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
+export async function extendedHistogramRate(window: Window, isCounter: boolean, isRate: boolean): Promise<boolean> {
   const { histogramTimes: times, histograms } = window;
   const bounds = extendedBounds(times, window.histogramFrom, window.histogramTo, window);
   if (bounds === null) return false;
@@ -42,22 +43,22 @@ export function extendedHistogramRate(window: Window, isCounter: boolean, isRate
   if (left === null || right === null) return false;
   if (!isCounter && (left.counterReset !== 'gauge' || right.counterReset !== 'gauge')) tellNotGauge(window);
   let result = combined(window, () => subtractHistograms(right, left), 'subtraction');
-  if (result !== null && isCounter) result = withCorrections(window, first, last, left, right, result);
+  if (result !== null && isCounter) result = await withCorrections(window, first, last, left, right, result);
   if (result === null) return false;
   const scaled = isRate ? divideHistogram(result, window.range / 1000) : result;
   return window.histogram(compactHistogram({ ...scaled, counterReset: 'gauge' }));
 }
 
 /** Adds back the counter's value before each reset strictly inside the range. */
-function withCorrections(
+async function withCorrections(
   window: Window,
   first: number,
   last: number,
   left: FloatHistogram,
   right: FloatHistogram,
   difference: FloatHistogram,
-): FloatHistogram | null {
-  const { histogramTimes: times, histograms } = window;
+): Promise<FloatHistogram | null> {
+  const { histogramTimes: times, histograms, pacing } = window;
   let previous = left;
   let next = first + 1;
   const spansReset =
@@ -77,6 +78,7 @@ function withCorrections(
   for (let i = next; i < last; i++) {
     if (detectReset(histograms[i]!, previous)) add(previous);
     previous = histograms[i]!;
+    if (pacing.spend(histogramWork(previous))) await pacing.turn();
   }
   if (detectReset(right, previous)) add(previous);
   return result;

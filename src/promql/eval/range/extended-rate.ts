@@ -9,7 +9,7 @@ export function interpolate(t1: number, y1: number, t2: number, y2: number, t: n
 }
 
 /** rate, increase and delta of an anchored or smoothed selector: exact values at the bounds, no extrapolation. */
-export function extendedRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
+export function extendedRate(window: Window, isCounter: boolean, isRate: boolean): boolean | Promise<boolean> {
   if (window.histogramCount > 0) return extendedHistogramRate(window, isCounter, isRate);
   if (window.floatCount === 0) return false;
   const { times, values } = window;

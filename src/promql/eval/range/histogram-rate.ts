@@ -10,6 +10,7 @@ import { usesCustomBuckets } from '../../histogram/buckets.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
 import { detectReset } from '../../histogram/reset.ts';
 import { tellMixedSchemas } from '../histogram-notes.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { extrapolationFactor } from './extrapolate.ts';
 import { combined, tellNotCounter, tellNotGauge } from './histogram-steps.ts';
 import { isStartTimeReset, overlapsStartTime } from './start-times.ts';
@@ -19,12 +20,12 @@ import type { Window } from './window.ts';
  * Computes rate, increase or delta of a window's native histograms, bucket by bucket. Returns false where there is no
  * result.
  */
-export function histogramRate(window: Window, isCounter: boolean, isRate: boolean): boolean {
+export async function histogramRate(window: Window, isCounter: boolean, isRate: boolean): Promise<boolean> {
   const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms, start } = window;
   const starts = isCounter ? window.histogramStartTimes : null;
   const first = times[from]!;
   const count = to - from;
-  let difference = count > 1 ? differenceOf(window, isCounter) : null;
+  let difference = count > 1 ? await differenceOf(window, isCounter) : null;
   if (count > 1 && difference === null) return false;
   const began = starts?.[from] ?? 0;
   const startsInside = began !== 0 && began > start && began < first;
@@ -52,8 +53,8 @@ export function histogramRate(window: Window, isCounter: boolean, isRate: boolea
 }
 
 /** last − first with counter resets added back; null when the histograms cannot be combined. */
-function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null {
-  const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms } = window;
+async function differenceOf(window: Window, isCounter: boolean): Promise<FloatHistogram | null> {
+  const { histogramFrom: from, histogramTo: to, histogramTimes: times, histograms, pacing } = window;
   const starts = isCounter ? window.histogramStartTimes : null;
   const last = histograms[to - 1]!;
   let previous = histograms[from]!;
@@ -92,6 +93,7 @@ function differenceOf(window: Window, isCounter: boolean): FloatHistogram | null
       const soFar: FloatHistogram = result;
       if (isReset(i, before)) result = combined(window, () => addHistograms(soFar, before), 'addition');
       previous = histograms[i]!;
+      if (pacing.spend(histogramWork(previous))) await pacing.turn();
     }
   } else if (histograms[from]!.counterReset !== 'gauge' || last.counterReset !== 'gauge') tellNotGauge(window);
   return result === null ? null : compactHistogram({ ...result, counterReset: 'gauge' });

@@ -17,6 +17,7 @@ import { ColumnList, type ColumnSink } from '../column-sink.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { refuseTooMuchInWindows } from '../run/estimate.ts';
 import { referenceTime, type Frame } from '../frame.ts';
+import { NewHistograms, histogramWork } from '../histogram-work.ts';
 import { countWindows } from '../sample-counts.ts';
 import type { RangeSeries } from '../select/raw-series.ts';
 import { rangeInput, type RangeInput } from './range-input.ts';
@@ -139,17 +140,16 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
 
 /** Number of samples that windows touch between two checks of the clock. */
 const touchedPerLook = 10_000;
-/** Pacing counts work in samples: one sample in a window counts as `windowWork`, a histogram as `histogramWork`. */
+/** Pacing counts work in samples: one sample in a window counts as this many. */
 const windowWork = 4;
-const histogramWork = 100;
 /** Opening a series counts as this many samples. */
 const openWork = 20;
-/** Up to this many steps × samples, a series is computed without giving other work a turn. */
+/** Up to this many steps × samples, a series without histograms is computed without giving other work a turn. */
 const computedAtOnce = 1_000_000;
 
 /**
- * Moves a window over all steps. Returns the number of samples touched since the last turn. A long series is copied
- * first, because its buffer may be reused when other work gets a turn.
+ * Moves a window over all steps. Returns the number of samples touched since the last turn. A series that is long or
+ * has histograms is copied first, because its buffer may be reused when other work gets a turn.
  */
 async function computeSteps(
   context: EvalContext,
@@ -158,11 +158,11 @@ async function computeSteps(
   builder: ColumnBuilder,
 ): Promise<number> {
   const { extension, range, timing } = input;
-  const shared = { position: positionOf(arg), annotations: context.annotations, extension };
-  const { budget } = context;
-  const samples = series.floats.times.length + (series.histograms?.times.length ?? 0) * histogramWork;
-  const isLong = samples * frame.count > computedAtOnce;
-  const window = new Window(isLong ? keptRange(series) : series, range, shared);
+  const { annotations, budget } = context;
+  const shared = { position: positionOf(arg), annotations, pacing: budget, extension };
+  const isLong = series.floats.times.length * frame.count > computedAtOnce;
+  const window = new Window(isLong || series.histograms !== null ? keptRange(series) : series, range, shared);
+  const made = new NewHistograms(budget);
   const lookback = context.settings.lookbackDeltaMs;
   const before = extension === null ? 0 : lookback;
   const after = extension === 'smoothed' ? lookback : 0;
@@ -186,19 +186,24 @@ async function computeSteps(
     const size = window.floatCount + window.histogramCount;
     if (size === 0) continue;
     touched += size;
-    if (entry.compute(window)) {
+    const computed = entry.compute(window);
+    if (typeof computed === 'boolean' ? computed : await computed) {
       if (window.histogramResult === null) builder.setFloat(step, window.result);
-      else builder.setHistogram(step, window.histogramResult);
+      else made.set(builder, step, window.histogramResult);
+    }
+    if (window.histogramCount > 0 && budget.spend(histogramWork(window.histograms[window.histogramTo - 1]!))) {
+      await budget.turn();
     }
     if (isLong && touched > touchedPerLook) {
       if (budget.spend(touched * windowWork)) await budget.turn();
       touched = 0;
     }
   }
+  made.release();
   return touched;
 }
 
-/** A copy of a range in buffers of its own. */
+/** A copy of a range in buffers of its own; histograms are never in shared ones. */
 function keptRange(series: RangeSeries): RangeSeries {
   const { times, values, startTimes } = series.floats;
   const floats = { times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };

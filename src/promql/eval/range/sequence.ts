@@ -1,6 +1,7 @@
 import { detectReset } from '../../histogram/reset.ts';
 import { histogramsEqual } from '../../histogram/compare.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
+import { histogramWork } from '../histogram-work.ts';
 import { firstAfter } from './extended-bounds.ts';
 import { isStartTimeReset } from './start-times.ts';
 import type { RangeFunction, Window } from './window.ts';
@@ -32,12 +33,30 @@ function isPlain(window: Window): boolean {
 }
 
 /** Counts the pairs of neighbours for which `differs` is true, with floats and histograms merged by time. */
-function countPairs(window: Window, differs: (previous: Sample, current: Sample) => boolean): boolean {
+function countPairs(
+  window: Window,
+  differs: (previous: Sample, current: Sample) => boolean,
+): boolean | Promise<boolean> {
   if (window.floatCount + window.histogramCount === 0) return false;
   const samples = samplesOf(window);
   if (samples === null) return false;
+  if (window.histogramCount > 0) return countInTurns(window, samples, differs);
   let count = 0;
   for (let i = 1; i < samples.length; i++) if (differs(samples[i - 1]!, samples[i]!)) count++;
+  return window.float(count);
+}
+
+async function countInTurns(
+  window: Window,
+  samples: readonly Sample[],
+  differs: (previous: Sample, current: Sample) => boolean,
+): Promise<true> {
+  const { pacing } = window;
+  let count = 0;
+  for (let i = 1; i < samples.length; i++) {
+    if (differs(samples[i - 1]!, samples[i]!)) count++;
+    if (pacing.spend(1 + histogramWork(samples[i]!.histogram))) await pacing.turn();
+  }
   return window.float(count);
 }
 

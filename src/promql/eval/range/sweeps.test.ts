@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { Pace } from '../../../base/turns/turns.ts';
 import { Annotations } from '../../annotations.ts';
 import { ColumnBuilder } from '../columns.ts';
 import { referenceTime, type Frame } from '../frame.ts';
@@ -22,6 +23,7 @@ function byWindow(name: string, series: RangeSeries, range: number, frame: Frame
   const window = new Window(series, range, {
     position: { start: 0, end: 0 },
     annotations: new Annotations(),
+    pacing: new Pace(),
     extension: null,
   });
   const timing = { at: null, offset: 0 };
@@ -35,7 +37,7 @@ function byWindow(name: string, series: RangeSeries, range: number, frame: Frame
     if (inside.length === 0) return null;
     window.from = inside[0]!;
     window.to = inside.at(-1)! + 1;
-    return rangeFunctions.get(name)!.compute(window) ? window.result : null;
+    return rangeFunctions.get(name)!.compute(window) === true ? window.result : null;
   });
 }
 

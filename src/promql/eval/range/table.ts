@@ -57,12 +57,16 @@ const timeOfEnd = (first: boolean): RangeFunction => {
 const eitherKind = (float: (window: Window) => number, op: 'sum' | 'avg'): RangeFunction => {
   return (window) => {
     if (window.histogramCount === 0) return window.float(float(window));
-    if (window.floatCount > 0) return window.mixed();
-    const histograms = window.histograms.slice(window.histogramFrom, window.histogramTo);
-    const result = aggregateHistograms(window.annotations, op, histograms, () => window.metric, window.position);
-    return result !== null && window.histogram(result);
+    return window.floatCount > 0 ? window.mixed() : aggregated(window, op);
   };
 };
+
+async function aggregated(window: Window, op: 'sum' | 'avg'): Promise<boolean> {
+  const { pacing, annotations, position } = window;
+  const histograms = window.histograms.slice(window.histogramFrom, window.histogramTo);
+  const result = await aggregateHistograms(pacing, annotations, op, histograms, () => window.metric, position);
+  return result !== null && window.histogram(result);
+}
 
 const count: RangeFunction = (window) => window.float(window.floatCount + window.histogramCount);
 const one: RangeFunction = (window) => window.float(1);

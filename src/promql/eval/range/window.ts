@@ -1,3 +1,4 @@
+import type { Pacing } from '../../../base/turns/turns.ts';
 import type { Annotations } from '../../annotations.ts';
 import type { Position } from '../../errors.ts';
 import type { FloatHistogram } from '../../histogram/float-histogram.ts';
@@ -20,6 +21,8 @@ export class Window {
   readonly histogramStartTimes: Float64Array | null;
   readonly position: Position;
   readonly annotations: Annotations;
+  /** Paces the work on histograms, of which a window may hold very many. */
+  readonly pacing: Pacing;
   readonly extension: 'anchored' | 'smoothed' | null;
   readonly #series: RangeSeries;
   /** Length of the range in milliseconds. */
@@ -44,7 +47,12 @@ export class Window {
   constructor(
     series: RangeSeries,
     range: number,
-    shared: { position: Position; annotations: Annotations; extension: 'anchored' | 'smoothed' | null },
+    shared: {
+      readonly position: Position;
+      readonly annotations: Annotations;
+      readonly pacing: Pacing;
+      readonly extension: 'anchored' | 'smoothed' | null;
+    },
   ) {
     this.#series = series;
     this.range = range;
@@ -57,6 +65,7 @@ export class Window {
     this.histogramStartTimes = histograms.startTimes;
     this.position = shared.position;
     this.annotations = shared.annotations;
+    this.pacing = shared.pacing;
     this.extension = shared.extension;
   }
 
@@ -102,5 +111,8 @@ export class Window {
   }
 }
 
-/** A function of a range: true when the step has a result (written to the window). */
-export type RangeFunction = (window: Window) => boolean;
+/**
+ * A function of a range: true when the step has a result (written to the window). Functions that read many histograms
+ * answer with a promise, because other work gets turns meanwhile.
+ */
+export type RangeFunction = (window: Window) => boolean | Promise<boolean>;

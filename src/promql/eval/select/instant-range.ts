@@ -72,7 +72,7 @@ function extended(
 ): Points {
   if (series.histograms !== null) throw executionError(`${extension} modifier is not supported with histograms`);
   const lookback = context.settings.lookbackDeltaMs;
-  const shared = { position: positionOf(expr), annotations: context.annotations, extension };
+  const shared = { position: positionOf(expr), annotations: context.annotations, pacing: context.budget, extension };
   const window = new Window(series, range, shared);
   window.start = end - range;
   window.end = end;

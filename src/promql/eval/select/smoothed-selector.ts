@@ -6,6 +6,7 @@ import { ColumnBuilder, weightOf, type Column } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { referenceTime, type Frame } from '../frame.ts';
 import { tellMixedSchemas } from '../histogram-notes.ts';
+import { NewHistograms, histogramWork } from '../histogram-work.ts';
 import { interpolate } from '../range/extended-rate.ts';
 import { interpolateHistograms } from '../range/extended-histogram-rate.ts';
 import { Window } from '../range/window.ts';
@@ -21,7 +22,9 @@ export async function evaluateSmoothed(
   selector: VectorSelector,
   frame: Frame,
 ): Promise<Column[]> {
+  const { budget } = context;
   const columns: Column[] = [];
+  const made = new NewHistograms(budget);
   for (const one of await context.series(selector)) {
     const raw = one.open();
     if (raw === null) continue;
@@ -29,13 +32,19 @@ export async function evaluateSmoothed(
     const builder = new ColumnBuilder(frame.count);
     for (let step = 0; step < frame.count; step++) {
       smoothStep(context, series, positionOf(selector), referenceTime(frame, timingOf(selector), step), step, builder);
+      const histogram = builder.histograms?.[step] ?? null;
+      if (histogram === null) continue;
+      made.hold(histogram);
+      // Other work may use the buffers of `raw` meanwhile; a series with histograms has its own (`toRangeSeries`).
+      if (budget.spend(histogramWork(histogram))) await budget.turn();
     }
+    made.release();
     if (builder.points > 0) {
-      context.budget.hold(weightOf(builder));
+      budget.hold(weightOf(builder));
       frame.samples?.addColumn(builder.kinds);
       columns.push(builder.build(series.labels));
     }
-    if (context.budget.spend(frame.count + raw.times.length)) await context.budget.turn();
+    if (budget.spend(frame.count + raw.times.length)) await budget.turn();
   }
   return columns;
 }
@@ -101,7 +110,8 @@ function smoothHistograms(
     return;
   }
   const isCounter = before.counterReset !== 'gauge' || values[at]!.counterReset !== 'gauge';
-  const window = new Window(series, 0, { position, annotations: context.annotations, extension: 'smoothed' });
+  const { annotations, budget: pacing } = context;
+  const window = new Window(series, 0, { position, annotations, pacing, extension: 'smoothed' });
   const between = interpolateHistograms(window, at - 1, time, isCounter);
   if (between !== null) out.setHistogram(step, between);
 }
