@@ -13,6 +13,15 @@ export interface Pacing {
   turn(): Promise<void>;
 }
 
+/** Runs work that stops after each of its pieces and says how much that piece was. Errors: those of `turn`. */
+export async function inTurns<T>(pacing: Pacing, work: Generator<number, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+    if (pacing.spend(value)) await pacing.turn();
+  }
+}
+
 /** About as many samples as are processed in a quarter of a millisecond. */
 const samplesPerLook = 20_000;
 

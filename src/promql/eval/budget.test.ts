@@ -71,6 +71,21 @@ describe('the memory that a query reports', () => {
     expect(growth).toBeGreaterThanOrEqual(series * labels * 64);
   });
 
+  test.each([
+    ['of an expression', '(magnitude)'],
+    ['of series', 'magnitude'],
+  ])('counts the big integers of a sum %s, until its result is counted', async (_, operand) => {
+    const loaded = new MemorySource();
+    for (const [i, value] of [1e290, 1.1, 1.7e-300].entries()) {
+      const points = Array.from({ length: steps }, (_, n) => ({ time: n * minute, value: (n + 1) * value }));
+      loaded.load(parseMetric(`magnitude{i="${i}"}`), points);
+    }
+    const peak = await peakBytes(`sum(${operand})`, deferred(0, loaded));
+    expect(peak - (await peakBytes(`sum(${operand} * 0)`, deferred(0, loaded)))).toBeGreaterThan(steps * 200);
+    const sums = Array.from({ length: 5 }, () => `sum(${operand})`).join(' + ');
+    expect(await peakBytes(sums, deferred(0, loaded))).toBeLessThan(1.5 * peak);
+  });
+
   test('counts the running figures of stddev, which take more memory than its input', async () => {
     const operand = await peakBytes('x', deferred(0));
     const figures = 3 * 8 * series * steps;

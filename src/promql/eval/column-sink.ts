@@ -20,7 +20,8 @@ export const nameStays: NameFate = { strip: false, drop: false };
  */
 export interface ColumnSink {
   next(): ColumnBuilder;
-  take(column: ColumnBuilder, labels: Labels, name: NameFate): void;
+  /** Returns a promise when it takes long: await it before `next`. */
+  take(column: ColumnBuilder, labels: Labels, name: NameFate): Promise<void> | null;
 }
 
 /** Keeps all columns. */
@@ -39,9 +40,10 @@ export class ColumnList implements ColumnSink {
     return (this.#spare ??= new ColumnBuilder(this.#steps));
   }
 
-  take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): void {
+  take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): null {
     this.#spare = null;
     this.#budget.hold(weightOf(column));
     this.columns.push(column.build(strip ? dropMetadata(labels) : labels, drop));
+    return null;
   }
 }

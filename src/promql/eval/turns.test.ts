@@ -49,6 +49,32 @@ test.each([
   expect(seen).toBe(all);
 });
 
+/** Values of three magnitudes, whose sum needs a big integer. */
+const magnitudes = [1e290, 1.1, 1.7e-300];
+for (const [i, value] of magnitudes.entries()) {
+  const samples = Array.from({ length: 15 }, (_, n) => ({ time: n * 299_000, value: (n + 1) * value }));
+  source.load(parseMetric(`magnitude{i="${i}"}`), samples);
+  source.load(
+    parseMetric(`same{i="${i}"}`),
+    samples.map(({ time }) => ({ time, value: 1 })),
+  );
+}
+
+/** The values of a number for each factor, without any series. */
+const multiples = (factors: readonly number[]): string =>
+  factors.map((factor, i) => `label_replace(vector(time() * ${factor}), "i", "${i}", "", "")`).join(' or ');
+
+test.each([
+  ['of an expression', multiples(magnitudes), multiples([1, 1, 1])],
+  ['of series', 'magnitude', 'same'],
+])('avg %s that needs big integers yields as often as their work takes', async (_, big, small) => {
+  const turns = { big: 0, small: 0 };
+  await run(`avg(${small})`, (turn) => (turns.small = turn));
+  await run(`avg(${big})`, (turn) => (turns.big = turn));
+  // Each step takes one addition to a big integer and two roundings.
+  expect(turns.big - turns.small).toBeGreaterThan((0.95 * steps * (250 + 2 * 500)) / 20_000);
+});
+
 describe('info() about one series at very many steps yields to other work', () => {
   const count = 20_000;
   const one = new MemorySource();

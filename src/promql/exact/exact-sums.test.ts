@@ -3,12 +3,20 @@ import { fromUnits, toDoubles, toUnits } from './units.ts';
 
 const one = new Uint8Array([1]);
 
+/** Does work in one go. */
+function finished<T>(work: Generator<number, T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done === true) return value;
+  }
+}
+
 /** The sum and mean of values, added in one piece or in several that are merged. */
 function added(values: readonly number[], pieces = 1): { sum: number; mean: number } {
   const parts = Array.from({ length: pieces }, () => new ExactSums(1));
   values.forEach((value, i) => parts[i % pieces]!.addAll(new Float64Array([value]), one, 1));
   const all = new ExactSums(1);
-  for (const part of parts) all.merge(part.toState());
+  for (const part of parts) finished(all.merge(finished(part.toState())));
   return { sum: all.sum(0), mean: all.mean(0) };
 }
 
@@ -38,6 +46,53 @@ describe('an exact sum', () => {
       const shuffled = [...values].sort(() => random() - 0.5);
       expect(added(shuffled, 1 + (run % 7))).toEqual(added(values));
     }
+  });
+});
+
+describe('sums that need big integers', () => {
+  const steps = 1_000;
+  const kinds = new Uint8Array(steps).fill(1);
+  const valuesOf = (value: number) => new Float64Array(steps).fill(value);
+
+  /** Adds a value at each step. Returns the pieces of work on big integers in which it was done. */
+  function addTo(sums: ExactSums, value: number): number[] {
+    const pieces: number[] = [];
+    for (let at = 0; at < steps;) {
+      at = sums.addAll(valuesOf(value), kinds, 1, at);
+      pieces.push(sums.takeWork());
+    }
+    return pieces;
+  }
+
+  /** Sums with a big integer at each step. */
+  function bigSums(): ExactSums {
+    const sums = new ExactSums(steps);
+    for (const value of [1e290, 1.1, 1.7e-300]) addTo(sums, value);
+    return sums;
+  }
+
+  test('are added in small pieces, and their work and memory can be read', () => {
+    const sums = new ExactSums(steps);
+    expect([...addTo(sums, 1e290), ...addTo(sums, 1.1)]).toEqual([0, 0]);
+    expect(sums.extra).toBe(0);
+    const pieces = addTo(sums, 1.7e-300);
+    expect(pieces.reduce((sum, work) => sum + work)).toBeGreaterThanOrEqual(200 * steps);
+    expect(Math.max(...pieces)).toBeLessThan(21_000);
+    expect(sums.extra).toBe(19 * steps);
+    expect([sums.takeGrowth(), sums.takeGrowth()]).toEqual([19 * steps, 0]);
+    expect(sums.takeWork()).toBe(0);
+    sums.mean(0);
+    expect(sums.takeWork()).toBeGreaterThanOrEqual(500);
+  });
+
+  test.each([
+    ['their state is made', () => bigSums().toState()],
+    ['a state is merged', () => new ExactSums(steps).merge(finished(bigSums().toState()))],
+    ['sums are made of a state', () => ExactSums.from(finished(bigSums().toState()))],
+  ])('are cut into small pieces when %s', (_, start) => {
+    const pieces = [...start()];
+    expect(pieces.reduce((sum, work) => sum + work)).toBeGreaterThanOrEqual(200 * steps);
+    expect(Math.max(...pieces)).toBeLessThan(21_000);
   });
 });
 

@@ -20,11 +20,20 @@ export interface SpecialCounts {
   readonly minus: Float64Array;
 }
 
+/** Adding to a big integer, and rounding one, cost as much as this many samples. */
+const [addWork, roundWork] = [250, 500];
+/** After so much work on big integers, the caller gets control. */
+const workAtOnce = 20_000;
+/** Memory of a step's big integer of up to 2,100 bits and of its entry in a map. Units: samples of 16 bytes. */
+const restWeight = 19;
+/** Memory of a step's counts of values that are not finite. Units: samples of 16 bytes. */
+const specialWeight = 1.5;
+
 /**
  * Sums of many values for every step of a query, kept exactly: the result is the true sum rounded once. It depends
  * neither on the order of the values nor on their distribution over nodes, so a distributed sum equals a central one.
  * Two doubles (Shewchuk's expansion cut at two parts, each addition checked) are enough for ordinary data; a sum that
- * needs more becomes a big integer for that step alone.
+ * needs more becomes a big integer for that step alone. This costs a hundred times the time of a double: see `takeWork`.
  */
 export class ExactSums {
   readonly count: Float64Array;
@@ -32,9 +41,11 @@ export class ExactSums {
   readonly #low: Float64Array;
   #special: SpecialCounts | null = null;
   #rest: Map<number, bigint> | null = null;
+  #work = 0;
+  #grown = 0;
 
-  /** Empty sums for the given number of steps; or the sums of a state, whose arrays then belong to the object. */
-  constructor(from: number | SumState) {
+  /** Empty sums for the given number of steps; or those of a state without its `rest`: `from` makes complete ones. */
+  constructor(from: number | Omit<SumState, 'rest'>) {
     if (typeof from === 'number') {
       this.count = new Float64Array(from);
       this.#high = new Float64Array(from);
@@ -42,16 +53,46 @@ export class ExactSums {
       return;
     }
     ({ count: this.count, high: this.#high, low: this.#low, special: this.#special } = from);
-    for (const { step, values } of from.rest) for (const value of values) this.#spill(step, toUnits(value));
   }
 
-  /** Adds `values[i]` at every step i for which `kinds[i]` is `wanted`. */
-  addAll(values: Float64Array, kinds: Uint8Array, wanted: number): void {
+  /** The sums of a state, whose arrays then belong to the object. Yields the work of each piece. */
+  static *from(state: SumState): Generator<number, ExactSums> {
+    const sums = new ExactSums(state);
+    yield* sums.#mergeRest(state, null);
+    return sums;
+  }
+
+  /** The work on big integers since the last call. Units: samples, as in a Pacing. */
+  takeWork(): number {
+    const work = this.#work;
+    this.#work = 0;
+    return work;
+  }
+
+  /** The growth of `extra` since the last call. */
+  takeGrowth(): number {
+    const grown = this.#grown;
+    this.#grown = 0;
+    return grown;
+  }
+
+  /** Memory of what most sums do not need. Units: samples of 16 bytes. */
+  get extra(): number {
+    const special = this.#special === null ? 0 : Math.ceil(specialWeight * this.count.length);
+    return special + restWeight * (this.#rest?.size ?? 0);
+  }
+
+  /**
+   * Adds `values[i]` at every step i from `from` on for which `kinds[i]` is `wanted`. It stops after much work on big
+   * integers, which the caller must take, and returns the step at which it is to be continued; after the last step,
+   * the number of steps.
+   */
+  addAll(values: Float64Array, kinds: Uint8Array, wanted: number, from = 0): number {
     const count = this.count;
     const high = this.#high;
     const low = this.#low;
     const steps = values.length;
-    for (let i = 0; i < steps; i++) {
+    for (let i = from; i < steps; i++) {
       if (kinds[i] !== wanted) continue;
       count[i] = count[i]! + 1;
       const value = values[i]!;
@@ -66,31 +107,40 @@ export class ExactSums {
       const next = kept + error;
       const lost = Math.abs(kept) >= Math.abs(error) ? kept - next + error : error - next + kept;
       // Also true after an overflow or for a value that is not finite: the errors are then NaN.
-      if (lost !== 0) this.#addSlowly(i, value);
-      else {
+      if (lost !== 0) {
+        this.#addSlowly(i, value);
+        if (this.#work >= workAtOnce) return i + 1;
+      } else {
         high[i] = total;
         low[i] = next;
       }
     }
+    return steps;
   }
 
-  /** Adds all sums of another state. Returns true when the sums take more memory than before. */
-  merge(state: SumState): boolean {
-    const before = this.#extras;
-    for (let i = 0; i < state.count.length; i++) this.#mergeStep(i, state, i);
-    this.#mergeRest(state, null);
-    return this.#extras > before;
+  /**
+   * Adds all sums of another state; with `places`, of one with other steps, whose step i is added at `places[i]`.
+   * Yields the work of each piece. Other states may be added in between.
+   */
+  *merge(state: SumState, places: ArrayLike<number> | null = null): Generator<number, void> {
+    const steps = state.count.length;
+    for (let i = 0; i < steps;) {
+      const from = i;
+      i = this.#mergeSteps(state, places, from);
+      yield i - from + this.takeWork();
+    }
+    this.#mergeSpecial(state, places);
+    yield* this.#mergeRest(state, places);
   }
 
-  /** Counts the parts that most sums do not need. */
-  get #extras(): number {
-    return (this.#special === null ? 0 : 1) + (this.#rest?.size ?? 0);
-  }
-
-  /** Adds the sums of a state with other steps: the sum of its step i is added at step `places[i]`. */
-  mergeAt(state: SumState, places: ArrayLike<number>): void {
-    for (let i = 0; i < state.count.length; i++) this.#mergeStep(places[i]!, state, i);
-    this.#mergeRest(state, places);
+  /** Adds one piece, from a step on, and returns the step after it. */
+  #mergeSteps(state: SumState, places: ArrayLike<number> | null, from: number): number {
+    const to = Math.min(state.count.length, from + workAtOnce);
+    for (let i = from; i < to; i++) {
+      this.#mergeStep(places === null ? i : places[i]!, state, i);
+      if (this.#work >= workAtOnce) return i + 1;
+    }
+    return to;
   }
 
   #mergeStep(to: number, { count, high, low }: SumState, i: number): void {
@@ -106,9 +156,15 @@ export class ExactSums {
     this.count[to]! += count[i]!;
   }
 
-  #mergeRest({ count, rest, special }: SumState, places: ArrayLike<number> | null): void {
-    for (const { step, values } of rest)
+  *#mergeRest({ rest }: SumState, places: ArrayLike<number> | null): Generator<number, void> {
+    for (const { step, values } of rest) {
       for (const value of values) this.#spill(places === null ? step : places[step]!, toUnits(value));
+      if (this.#work >= workAtOnce) yield this.takeWork();
+    }
+    if (this.#work > 0) yield this.takeWork();
+  }
+
+  #mergeSpecial({ count, special }: SumState, places: ArrayLike<number> | null): void {
     if (special === null) return;
     const own = this.#specials();
     for (let i = 0; i < count.length; i++) {
@@ -141,14 +197,25 @@ export class ExactSums {
       }
     }
     const units = this.#units(step);
+    this.#work += roundWork;
     const sum = fromUnits(units);
     if (!Number.isFinite(sum)) return fromUnits((units << 64n) / BigInt(count), 64);
     return sum / count + fromUnits(units - toUnits(sum)) / count;
   }
 
-  /** The state as plain data. The arrays are the object's own: do not use the object afterwards. */
-  toState(): SumState {
-    const rest = [...(this.#rest ?? [])].map(([step, units]) => ({ step, values: toDoubles(units) }));
+  /**
+   * The state as plain data. The arrays are the object's own: do not use the object afterwards. Yields the work of each
+   * piece.
+   */
+  *toState(): Generator<number, SumState> {
+    const rest: { step: number; values: number[] }[] = [];
+    for (const [step, units] of this.#rest ?? []) {
+      const values = toDoubles(units);
+      rest.push({ step, values });
+      this.#work += roundWork * values.length;
+      if (this.#work >= workAtOnce) yield this.takeWork();
+    }
+    if (this.#work > 0) yield this.takeWork();
     return { count: this.count, high: this.#high, low: this.#low, rest, special: this.#special };
   }
 
@@ -179,17 +246,19 @@ export class ExactSums {
   }
 
   #spill(step: number, units: bigint): void {
+    this.#work += addWork;
     this.#rest ??= new Map();
-    this.#rest.set(step, (this.#rest.get(step) ?? 0n) + units);
+    const known = this.#rest.get(step);
+    if (known === undefined) this.#grown += restWeight;
+    this.#rest.set(step, (known ?? 0n) + units);
   }
 
   #specials(): SpecialCounts {
+    if (this.#special !== null) return this.#special;
     const steps = this.count.length;
-    this.#special ??= {
-      nan: new Float64Array(steps),
-      plus: new Float64Array(steps),
-      minus: new Float64Array(steps),
-    };
+    this.#special = { nan: new Float64Array(steps), plus: new Float64Array(steps), minus: new Float64Array(steps) };
+    this.#work += 3 * steps;
+    this.#grown += Math.ceil(specialWeight * steps);
     return this.#special;
   }
 
@@ -201,6 +270,7 @@ export class ExactSums {
   }
 
   #units(step: number): bigint {
+    this.#work += roundWork;
     return toUnits(this.#high[step]!) + toUnits(this.#low[step]!) + (this.#rest?.get(step) ?? 0n);
   }
 }

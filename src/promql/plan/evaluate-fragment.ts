@@ -1,5 +1,5 @@
 import type { Memory } from '../../base/memory-pool.ts';
-import { turns, type TurnTaking } from '../../base/turns/turns.ts';
+import { inTurns, turns, type TurnTaking } from '../../base/turns/turns.ts';
 import { QueryError } from '../errors.ts';
 import { Budget } from '../eval/budget.ts';
 import { candidates } from '../eval/aggregate/candidates.ts';
@@ -8,7 +8,7 @@ import { holdColumns, inLabelOrder, isFloat, isHistogram, releaseColumns, type C
 import { positionOf, type EvalContext } from '../eval/context.ts';
 import { refuseTooManySteps } from '../eval/run/estimate.ts';
 import { foldExpression } from '../eval/aggregate/fold-expression.ts';
-import { isFoldOperator, type GroupRow } from '../eval/aggregate/group-rows.ts';
+import { isFoldOperator, rowsOf, type GroupRow } from '../eval/aggregate/group-rows.ts';
 import { resolve } from '../eval/resolve.ts';
 import { openRun } from '../eval/run/run.ts';
 import { countedFrame } from '../eval/sample-counts.ts';
@@ -85,11 +85,7 @@ async function compute(
   if (typeOf(expr) !== 'instant vector') return refuse('its value is not an instant vector');
   if (kind === 'agg' && op !== null && isFoldOperator(op)) {
     const groups = await foldExpression(context, { op, grouping, without }, expr, steps);
-    const rows: GroupRow[] = [];
-    for (const group of groups) {
-      rows.push(group.toRow());
-      if (context.budget.spend(steps.count)) await context.budget.turn();
-    }
+    const rows = await inTurns(context.budget, rowsOf(groups));
     return {
       columns: [],
       groups: packed === undefined ? rows : await packRows(context.budget, rows, packed, steps.count),

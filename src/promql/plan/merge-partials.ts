@@ -1,9 +1,9 @@
 import { inLabelOrder, absent, isHistogram, type Column } from '../eval/columns.ts';
 import { groupColumns } from '../eval/aggregate/grouping.ts';
-import { isFoldOperator, RowMerge, type GroupRow } from '../eval/aggregate/group-rows.ts';
+import { isFoldOperator, RowMerge, rowsOf } from '../eval/aggregate/group-rows.ts';
 import { SampleCounter } from '../eval/sample-counter.ts';
 import type { SampleCounts } from '../types.ts';
-import type { Pacing } from '../../base/turns/turns.ts';
+import { inTurns, type Pacing } from '../../base/turns/turns.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
 import type { FragmentRequest, FragmentResult, Steps } from './fragment.ts';
 
@@ -23,20 +23,20 @@ export class PartialMerge {
     this.#groups = new RowMerge(op !== null && isFoldOperator(op) ? op : 'count');
   }
 
-  /** Returns the indexes of the groups that take no memory any more but for their native histograms. */
-  add(place: number, { groups, ...rest }: FragmentResult): number[] {
+  /**
+   * Adds an answer; several may be added at the same time. Returns the indexes of its groups that take no memory any
+   * more but for their native histograms. `hold` is called for the bytes by which the groups that were there have grown.
+   */
+  add(pacing: Pacing, place: number, answer: FragmentResult, hold: (bytes: number) => void): Promise<number[]> {
+    const { groups, ...rest } = answer;
     this.#rest[place] = rest;
-    return this.#groups.add(groups);
+    return inTurns(pacing, this.#groups.add(groups, hold));
   }
 
   async finish(pacing: Pacing): Promise<FragmentResult> {
     const results = this.#rest.filter((rest) => rest !== undefined);
     const columns = results.flatMap((rest) => rest.columns);
-    const groups: GroupRow[] = [];
-    for (const group of this.#groups.finish()) {
-      groups.push(group.toRow());
-      if (pacing.spend(group.present.length)) await pacing.turn();
-    }
+    const groups = await inTurns(pacing, rowsOf(this.#groups.finish()));
     return {
       columns: this.#isWhole ? columns : await inLabelOrder(pacing, columns),
       groups,
@@ -68,8 +68,7 @@ export async function mergePartials(
   if (results.length === 1) return results[0]!;
   const merge = new PartialMerge(fragment);
   for (const [place, result] of results.entries()) {
-    merge.add(place, result);
-    if (pacing.spend(result.groups.length * 100)) await pacing.turn();
+    await merge.add(pacing, place, result, () => undefined);
   }
   return merge.finish(pacing);
 }

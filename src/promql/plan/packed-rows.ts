@@ -2,7 +2,7 @@ import { parseJson } from '../../base/text/parse-json.ts';
 import { compareText } from '../../base/text/texts.ts';
 import type { Memory } from '../../base/memory-pool.ts';
 import { sortInTurns } from '../../base/turns/sort-in-turns.ts';
-import type { Pacing } from '../../base/turns/turns.ts';
+import { inTurns, type Pacing } from '../../base/turns/turns.ts';
 import { labelsKey, labelValue, textLength } from '../labels.ts';
 import type { GroupRow } from '../eval/aggregate/group-rows.ts';
 import { sampleBytes, takeMemory, type Budget } from '../eval/budget.ts';
@@ -19,8 +19,6 @@ const longestText = 8 * 1024 * 1024;
 const labelsWork = 100;
 /** One value of an axis (a lookup in a map) costs as much as 10 samples. */
 const valueWork = 10;
-/** Adding the part of a sum that two doubles cannot express costs as much as 50 samples: it takes big integers. */
-const restWork = 50;
 /** Sizes in bytes: of a row without its numbers, and of one value on an axis that several rows share. */
 const rowBytes = 384;
 const placeBytes = 96;
@@ -207,12 +205,12 @@ async function sumsOf(
   const isOne = members.length === 1;
   const axis = isOne ? first.axis : await unionOf(pacing, memory, members);
   takeMemory(memory, rowBytes + 8 * axis.length * (isOne ? 1 : 4));
-  const all = isOne ? new ExactSums(first.sums) : await added(pacing, members, axis);
+  const all = isOne ? await inTurns(pacing, ExactSums.from(first.sums)) : await added(pacing, members, axis);
   const { count } = all;
   const values = new Float64Array(axis.length);
   let filled = 0;
   for (let i = 0; i < axis.length; i++) {
-    if (pacing.spend(1)) await pacing.turn();
+    if (pacing.spend(1 + all.takeWork())) await pacing.turn();
     if (count[i] === 0) continue;
     values[i] = all.sum(i);
     filled++;
@@ -242,11 +240,9 @@ async function added(pacing: Pacing, members: readonly Member[], axis: readonly 
   }
   const all = new ExactSums(axis.length);
   for (const { axis: own, sums } of members) {
-    all.mergeAt(
-      sums,
-      own.map((value) => places.get(value)!),
-    );
-    if (pacing.spend(valueWork * own.length + restWork * sums.rest.length)) await pacing.turn();
+    const at = own.map((value) => places.get(value)!);
+    if (pacing.spend(valueWork * own.length)) await pacing.turn();
+    await inTurns(pacing, all.merge(sums, at));
   }
   return all;
 }

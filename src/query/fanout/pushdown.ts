@@ -169,9 +169,14 @@ export class Pushdown implements Distribution {
         const { result, stats, bytes, heldBytes, groupBytes } = answer;
         const rows = result.columns.length + result.groups.length;
         // If two agents answer the same group, their results are joined, and the memory of one goes back to the budget.
-        const freed = merge.add(place, result).reduce((sum, i) => sum + groupBytes[i]!, 0);
+        let grown = 0;
+        const joined = await merge.add(this.#pace, place, result, (more) => {
+          takeMemory(time.budget.memory, more);
+          grown += more;
+        });
+        const freed = joined.reduce((sum, i) => sum + groupBytes[i]!, 0);
         time.budget.memory?.give(freed);
-        call.held.bytes += heldBytes - freed;
+        call.held.bytes += heldBytes + grown - freed;
         const samplesDecoded = result.samplesRead;
         return { node, rows, bytes, samplesDecoded, elapsedMs: clock.monotonic() - started, ...stats };
       });

@@ -60,7 +60,7 @@ class FoldingSink implements ColumnSink {
     return this.#scratch;
   }
 
-  take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): void {
+  take(column: ColumnBuilder, labels: Labels, { strip, drop }: NameFate): Promise<void> | null {
     this.#grouper ??= new Grouper(this.#by, strip);
     const index = this.#grouper.indexOf(labels);
     if (index === this.groups.length) {
@@ -70,7 +70,9 @@ class FoldingSink implements ColumnSink {
     }
     // A group keeps the labels of histograms alone, which are later combined in the order of these labels.
     const own = strip && column.histograms !== null ? dropMetadata(labels) : labels;
-    const kept = this.groups[index]!.add(column.build(own, drop));
+    const kept = this.groups[index]!.add(this.#budget, column.build(own, drop));
+    if (typeof kept !== 'number') return kept.then((samples) => this.#budget.hold(samples));
     if (kept > 0) this.#budget.hold(kept);
+    return null;
   }
 }

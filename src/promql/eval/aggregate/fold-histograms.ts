@@ -1,8 +1,9 @@
 import { metricName } from '../../labels.ts';
 import type { AggregateExpr } from '../../parser/ast.ts';
-import { inLabelOrder, isHistogram, type Column, type ColumnBuilder } from '../columns.ts';
+import { inLabelOrder, isHistogram, type ColumnBuilder } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
+import type { GroupFold } from './group-rows.ts';
 
 /**
  * sum and avg of one group that has native histograms at some steps, combined in label order; a step with both
@@ -11,8 +12,7 @@ import { aggregateHistograms } from '../histogram-notes.ts';
 export async function foldHistograms(
   context: EvalContext,
   expr: Pick<AggregateExpr, 'op' | 'expr'>,
-  members: readonly Column[],
-  hasFloats: (step: number) => boolean,
+  { holders: members, present, sums }: GroupFold,
   finishFloat: (step: number) => number,
   out: ColumnBuilder,
 ): Promise<void> {
@@ -20,7 +20,7 @@ export async function foldHistograms(
   const position = positionOf(expr.expr);
   const sorted = await inLabelOrder(budget, members);
   for (let step = 0; step < out.kinds.length; step++) {
-    const floats = hasFloats(step);
+    const floats = present[step]! > 0;
     const holders = sorted.filter((column) => column.kinds[step] === isHistogram);
     if (floats && holders.length > 0) {
       context.annotations.warn('encountered a mix of histograms and floats for aggregation', position);
@@ -38,6 +38,6 @@ export async function foldHistograms(
       );
       if (folded !== null) out.setHistogram(step, folded);
     }
-    if (budget.spend(sorted.length)) await budget.turn();
+    if (budget.spend(sorted.length + (sums?.takeWork() ?? 0))) await budget.turn();
   }
 }

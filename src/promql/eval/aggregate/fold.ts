@@ -19,10 +19,15 @@ export async function finishGroups(
     const builder = new ColumnBuilder(frame.count);
     const value = valueOf(op, group);
     if (group.holders.length > 0) {
-      await foldHistograms(context, expr, group.holders, (step) => group.present[step]! > 0, value, builder);
+      await foldHistograms(context, expr, group, value, builder);
     } else {
-      const { present } = group;
-      for (let i = 0; i < frame.count; i++) if (present[i]! > 0) builder.setFloat(i, value(i));
+      const { present, sums } = group;
+      for (let i = 0; i < frame.count; i++) {
+        if (present[i] === 0) continue;
+        builder.setFloat(i, value(i));
+        const work = sums === null ? 0 : sums.takeWork();
+        if (work > 0 && budget.spend(work)) await budget.turn();
+      }
       if (group.ignored && (op === 'min' || op === 'max')) {
         context.annotations.info(`ignored histogram in ${op} aggregation`, positionOf(expr.expr));
       }

@@ -2,7 +2,7 @@ import { ExactSums, type SumState } from '../../exact/exact-sums.ts';
 import { labelsKey } from '../../labels.ts';
 import type { Aggregator } from '../../parser/ast.ts';
 import type { Labels } from '../../types.ts';
-import { sampleBytes } from '../budget.ts';
+import { sampleBytes, type Budget } from '../budget.ts';
 import { isFloat, isHistogram, weightOf, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
@@ -37,6 +37,9 @@ export function isFoldOperator(op: Aggregator): op is FoldOperator {
 /** Memory of a group without its buffers, as the budget counts it: in samples of 16 bytes. */
 const bareGroup = 32;
 
+/** Finding the group of a row costs as much as this many samples. */
+const rowWork = 100;
+
 /** A group to which columns, or rows of other nodes, are being added. */
 export class GroupFold {
   readonly labels: Labels;
@@ -50,16 +53,17 @@ export class GroupFold {
   /** The memory of `holders` that `keep` has counted. */
   #kept = 0;
 
-  /**
-   * An empty group with the given number of steps; or the state of a row without its histograms, whose arrays then
-   * belong to the group.
-   */
-  constructor(op: FoldOperator, labels: Labels, from: number | GroupRow) {
+  /** An empty group with the given number of steps; or one with the state of a row, as `from` makes it. */
+  constructor(
+    op: FoldOperator,
+    labels: Labels,
+    from: number | (Omit<GroupRow, 'sums'> & { readonly sums: ExactSums | null }),
+  ) {
     this.labels = labels;
     this.#op = op;
     const row = typeof from === 'number' ? null : from;
     const steps = typeof from === 'number' ? from : from.present.length;
-    this.sums = op === 'sum' || op === 'avg' ? new ExactSums(row?.sums ?? steps) : null;
+    this.sums = op === 'sum' || op === 'avg' ? (row?.sums ?? new ExactSums(steps)) : null;
     this.#present = this.sums?.count ?? row?.present ?? new Float64Array(steps);
     this.#best = op === 'min' || op === 'max' ? (row?.best ?? new Float64Array(steps)) : null;
     if (row === null) return;
@@ -67,10 +71,25 @@ export class GroupFold {
     this.ignored = row.ignored;
   }
 
+  /** A group with the state of a row, whose arrays then belong to the group. Yields the work of each piece. */
+  static *from(op: FoldOperator, row: GroupRow): Generator<number, GroupFold> {
+    const steps = row.present.length;
+    const sums = row.sums && (yield* ExactSums.from(row.sums));
+    const group = new GroupFold(op, row.labels, { ...row, sums });
+    for (const holder of row.holders) {
+      group.keep(holder);
+      yield steps;
+    }
+    yield steps;
+    return group;
+  }
+
   /** Memory of the group with its buffers and what it keeps of columns, as the budget counts it: in samples. */
   get weight(): number {
     const doubles = this.sums !== null ? 3 : this.#best !== null ? 2 : 1;
-    return bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes) + this.#kept;
+    return (
+      bareGroup + Math.ceil((this.#present.length * doubles * 8) / sampleBytes) + this.#kept + (this.sums?.extra ?? 0)
+    );
   }
 
   get present(): Float64Array {
@@ -81,18 +100,43 @@ export class GroupFold {
     return this.#best;
   }
 
-  /** Returns the memory that the group keeps of the column, by which its weight has grown. */
-  add(column: Column): number {
+  /**
+   * Adds a column, and returns the memory that the group keeps of it, by which its weight has grown. If the sums need
+   * big integers, it returns a promise; the group's weight grows by these, too, which `budget` is charged for.
+   */
+  add(budget: Budget, column: Column): number | Promise<number> {
     this.dropName ||= column.dropName;
     let kept = 0;
     if (column.histograms !== null) {
       if (this.sums !== null) kept = this.keep(histogramsOf(column));
       this.ignored = true;
     }
-    if (this.sums !== null) this.sums.addAll(column.values, column.kinds, isFloat);
-    else if (this.#best === null) countKinds(this.#present, column.kinds);
+    if (this.sums !== null) {
+      const next = this.sums.addAll(column.values, column.kinds, isFloat);
+      const work = this.sums.takeWork();
+      if (work > 0) return this.#addSlowly(budget, this.sums, column, next, work, kept);
+    } else if (this.#best === null) countKinds(this.#present, column.kinds);
     else this.#takeBest(column.values, column.kinds, null);
     return kept;
+  }
+
+  /** Adds the floats of a column from step `from` on, after `done` work before it. Returns `kept`. */
+  async #addSlowly(
+    budget: Budget,
+    sums: ExactSums,
+    { values, kinds }: Column,
+    from: number,
+    done: number,
+    kept: number,
+  ): Promise<number> {
+    let [next, work] = [from, done];
+    for (;;) {
+      budget.hold(sums.takeGrowth());
+      if (budget.spend(work)) await budget.turn();
+      if (next === values.length) return kept;
+      next = sums.addAll(values, kinds, isFloat, next);
+      work = sums.takeWork();
+    }
   }
 
   /** Adds the histograms of a column, and returns their memory, by which the group's weight has grown. */
@@ -103,20 +147,25 @@ export class GroupFold {
     return weight;
   }
 
-  /** Adds a row, whose histograms are kept. Returns true when the rest of the group takes more memory than before. */
-  merge(row: GroupRow): boolean {
+  /** Adds a row, whose histograms are kept. Yields the work of each piece. Other rows may be added in between. */
+  *merge(row: GroupRow): Generator<number, void> {
     this.dropName ||= row.dropName;
     this.ignored ||= row.ignored;
     for (const holder of row.holders) this.holders.push(holder);
-    if (this.sums !== null) return this.sums.merge(row.sums!);
+    if (this.sums !== null) {
+      yield* this.sums.merge(row.sums!);
+      return;
+    }
     if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
     else for (let i = 0; i < row.present.length; i++) this.#present[i]! += row.present[i]!;
-    return false;
+    yield row.present.length;
   }
 
-  toRow(): GroupRow {
+  /** The state of the group, which must not be used afterwards. Yields the work of each piece. */
+  *toRow(): Generator<number, GroupRow> {
     const { labels, dropName, holders, ignored } = this;
-    const sums = this.sums?.toState() ?? null;
+    const sums = this.sums && (yield* this.sums.toState());
+    yield this.#present.length;
     return { labels, dropName, present: this.#present, best: this.#best, sums, holders, ignored };
   }
 
@@ -169,11 +218,26 @@ export async function foldColumns(
   }
   let unused = 0;
   for (const [c, column] of columns.entries()) {
-    unused += weightOf(column) - groups[groupOf[c]!]!.add(column);
+    const kept = groups[groupOf[c]!]!.add(context.budget, column);
+    unused += weightOf(column) - (typeof kept === 'number' ? kept : await kept);
     if (context.budget.spend(frame.count)) await context.budget.turn();
   }
   context.budget.release(unused);
   return groups;
+}
+
+/** Groups with the states of rows, whose arrays then belong to the groups. Yields the work of each piece. */
+export function* groupsOf(op: FoldOperator, rows: readonly GroupRow[]): Generator<number, GroupFold[]> {
+  const groups: GroupFold[] = [];
+  for (const row of rows) groups.push(yield* GroupFold.from(op, row));
+  return groups;
+}
+
+/** The states of groups, which must not be used afterwards. Yields the work of each piece. */
+export function* rowsOf(groups: readonly GroupFold[]): Generator<number, GroupRow[]> {
+  const rows: GroupRow[] = [];
+  for (const group of groups) rows.push(yield* group.toRow());
+  return rows;
 }
 
 /** Joins the rows of several nodes, group by group, as they arrive. */
@@ -189,14 +253,21 @@ export class RowMerge {
 
   /**
    * Adds rows without keeping their arrays. Returns the indexes of the rows that take no memory any more but for their
-   * native histograms, because their groups were there and have not grown.
+   * native histograms, because their groups were there. `hold` is called for the bytes by which such groups have grown.
+   * Yields the work of each piece. Other rows may be added in between.
    */
-  add(rows: readonly GroupRow[]): number[] {
+  *add(rows: readonly GroupRow[], hold: (bytes: number) => void): Generator<number, number[]> {
     const joined: number[] = [];
     for (const [i, row] of rows.entries()) {
       const before = this.#groups.size;
-      const hasGrown = this.#groupOf(row).merge(row);
-      if (this.#groups.size === before && !hasGrown) joined.push(i);
+      const group = this.#groupOf(row);
+      const isJoined = this.#groups.size === before;
+      if (isJoined) joined.push(i);
+      for (const work of group.merge(row)) {
+        const grown = group.sums?.takeGrowth() ?? 0;
+        if (isJoined && grown > 0) hold(grown * sampleBytes);
+        yield rowWork + work;
+      }
     }
     return joined;
   }

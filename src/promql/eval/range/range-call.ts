@@ -132,7 +132,8 @@ async function computeColumns(context: EvalContext, prepared: PreparedCall, sink
       }
       if (reportsQuantile) await warnInvalidQuantiles(context, params[0]!, call.args[0]!, column.kinds);
       const drop = entry.keepsName !== true || dropName;
-      sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
+      const taking = sink.take(column, labels, { strip: drop && !settings.delayedNameRemoval, drop });
+      if (taking !== null) await taking;
     }
     if (budget.spend(openWork + frame.count + touched)) await budget.turn();
   }

@@ -1,5 +1,6 @@
 import { sortInTurns } from '../../../base/turns/sort-in-turns.ts';
 import type { PortableAnnotation } from '../../annotations.ts';
+import { inTurns } from '../../../base/turns/turns.ts';
 import { QueryError, type Position } from '../../errors.ts';
 import { childrenOf, type AggregateExpr, type Expr, type VectorSelector } from '../../parser/ast.ts';
 import type { Distribution, FragmentResult } from '../../plan/fragment.ts';
@@ -11,7 +12,7 @@ import { finishGroups } from '../aggregate/fold.ts';
 import { holdColumns, releaseColumns, type Column } from '../columns.ts';
 import type { EvalContext, EvalSettings } from '../context.ts';
 import { subqueryFrame, type Frame } from '../frame.ts';
-import { GroupFold, isFoldOperator } from '../aggregate/group-rows.ts';
+import { groupsOf, isFoldOperator } from '../aggregate/group-rows.ts';
 import { milliseconds, timingOf } from '../resolve.ts';
 
 interface Part {
@@ -196,18 +197,8 @@ async function finishRows(
   const { expr, op: own } = fragment.node as AggregateExpr;
   const op = isFoldOperator(own) ? own : 'count';
   const { budget } = context;
-  const groups: GroupFold[] = [];
-  let weight = 0;
-  for (const row of answer.groups) {
-    const group = new GroupFold(op, row.labels, row);
-    groups.push(group);
-    for (const holder of row.holders) {
-      group.keep(holder);
-      if (budget.spend(frame.count)) await budget.turn();
-    }
-    weight += group.weight;
-    if (budget.spend(frame.count)) await budget.turn();
-  }
+  const groups = await inTurns(budget, groupsOf(op, answer.groups));
+  const weight = groups.reduce((sum, group) => sum + group.weight, 0);
   budget.hold(weight, answer.heldBytes);
   const columns = await finishGroups(context, { op, expr }, groups, frame);
   await holdColumns(budget, columns);

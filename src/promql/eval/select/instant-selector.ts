@@ -68,7 +68,8 @@ export async function streamSelector(
     }
     if (column.points > 0) {
       frame.samples?.addColumn(column.kinds);
-      sink.take(column, one.labels, nameStays);
+      const taking = sink.take(column, one.labels, nameStays);
+      if (taking !== null) await taking;
     }
     if (budget.spend(20 + frame.count + values.length)) await budget.turn();
   }

@@ -71,11 +71,12 @@ class ElementSink implements ColumnSink {
     return this.#scratch;
   }
 
-  take({ kinds, values, histograms }: ColumnBuilder, from: Labels, { strip }: NameFate): void {
+  take({ kinds, values, histograms }: ColumnBuilder, from: Labels, { strip }: NameFate): null {
     this.#budget.hold(weightOf({ kinds, histograms }));
     const timestamp = this.#timestamp;
     const labels = strip ? dropMetadata(from) : from;
     if (kinds[0] === isFloat) this.elements.push({ labels, timestamp, value: values[0]! });
     else this.elements.push({ labels, timestamp, value: NaN, histogram: histograms![0]! });
+    return null;
   }
 }
