@@ -9,10 +9,11 @@ for (let i = 0; i < 150; i++) {
   source.load(parseMetric(`x{i="${i}", le="${i}"}`), samples);
 }
 
-/** Runs a query. `onTurn` gets the number of each turn that is given to other work. */
-async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal): Promise<void> {
+/** Runs a query at some steps. `onTurn` gets the number of each turn that is given to other work. */
+async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal, count = steps): Promise<void> {
   let turns = 0;
   const engine = new Engine({
+    experimentalFunctions: true,
     turns: {
       due: () => true,
       next: () => {
@@ -21,7 +22,7 @@ async function run(query: string, onTurn: (turns: number) => void, signal?: Abor
       },
     },
   });
-  await engine.range(query, 0, (steps - 1) * 1_000, 1_000, { source, ...(signal === undefined ? {} : { signal }) });
+  await engine.range(query, 0, (count - 1) * 1_000, 1_000, { source, ...(signal === undefined ? {} : { signal }) });
 }
 
 test.each([
@@ -73,6 +74,15 @@ test.each([
   await run(`avg(${big})`, (turn) => (turns.big = turn));
   // Each step takes one addition to a big integer and two roundings.
   expect(turns.big - turns.small).toBeGreaterThan((0.95 * steps * (250 + 2 * 500)) / 20_000);
+});
+
+test('limit_ratio yields as often as the length of the labels takes that it hashes', async () => {
+  const length = 4_000;
+  const long = `label_replace(x, "long", "${'y'.repeat(length)}", "", "")`;
+  const turns = { without: 0, hashing: 0 };
+  await run(long, (turn) => (turns.without = turn), undefined, 1);
+  await run(`limit_ratio(1, ${long})`, (turn) => (turns.hashing = turn), undefined, 1);
+  expect(turns.hashing - turns.without).toBeGreaterThanOrEqual((150 * length) / 20_000);
 });
 
 describe('info() about one series at very many steps yields to other work', () => {

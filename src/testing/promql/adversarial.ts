@@ -152,6 +152,10 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
   { name: 'everything, sorted downwards', query: 'sort_desc(load)' },
   { name: 'everything, sorted by its labels', query: 'sort_by_label_desc({__name__=~".+"}, "pod", "le", "group")' },
   { name: 'some of everything', query: 'limit_ratio(0.9, {__name__=~".+"})' },
+  {
+    name: 'some of everything with a long label',
+    query: `limit_ratio(0.9, label_replace({__name__=~".+"}, "a", "${'x'.repeat(4_000)}$1", "pod", "(.*)"))`,
+  },
   { name: 'the first of everything', query: 'limitk(1e6, {__name__=~".+"})' },
   { name: 'a quantile of everything', query: 'quantile(0.5, {__name__=~".+"})' },
   {

@@ -1,43 +1,123 @@
 import type { Labels } from '../../types.ts';
 
-const mask = (1n << 64n) - 1n;
-const p1 = 0x9e3779b185ebca87n;
-const p2 = 0xc2b2ae3d27d4eb4fn;
-const p3 = 0x165667b19e3779f9n;
-const p4 = 0x85ebca77c2b2ae63n;
-const p5 = 0x27d4eb2f165667c5n;
+/** A whole number modulo 2^64, in two halves of 32 bits. These are signed: V8 keeps such numbers without a box. */
+class Half64 {
+  high: number;
+  low: number;
 
-const rotate = (x: bigint, bits: bigint): bigint => ((x << bits) | (x >> (64n - bits))) & mask;
-const round = (acc: bigint, input: bigint): bigint => (rotate((acc + input * p2) & mask, 31n) * p1) & mask;
-const mergeRound = (acc: bigint, value: bigint): bigint => ((acc ^ round(0n, value)) * p1 + p4) & mask;
+  constructor(high: number, low: number) {
+    this.high = high | 0;
+    this.low = low | 0;
+  }
 
-/** xxHash64 with seed 0. */
-export function xxHash64(bytes: Buffer): bigint {
-  let at = 0;
-  let hash: bigint;
-  if (bytes.length >= 32) {
-    let [v1, v2, v3, v4] = [(p1 + p2) & mask, p2, 0n, (mask + 1n - p1) & mask] as [bigint, bigint, bigint, bigint];
-    for (; at + 32 <= bytes.length; at += 32) {
-      v1 = round(v1, bytes.readBigUInt64LE(at));
-      v2 = round(v2, bytes.readBigUInt64LE(at + 8));
-      v3 = round(v3, bytes.readBigUInt64LE(at + 16));
-      v4 = round(v4, bytes.readBigUInt64LE(at + 24));
+  /** Takes the value of another. */
+  set({ high, low }: Half64): this {
+    this.high = high;
+    this.low = low;
+    return this;
+  }
+
+  add({ high, low }: Half64): this {
+    this.low = (this.low + low) | 0;
+    this.high = (this.high + high + (this.low >>> 0 < low >>> 0 ? 1 : 0)) | 0;
+    return this;
+  }
+
+  xor({ high, low }: Half64): this {
+    this.high ^= high;
+    this.low ^= low;
+    return this;
+  }
+
+  /** Multiplies: the low halves by parts of 16 bits, as their product has 64. */
+  times({ high, low }: Half64): this {
+    const [a1, a0, b1, b0] = [this.low >>> 16, this.low & 0xffff, low >>> 16, low & 0xffff];
+    const first = Math.imul(a1, b0) + (Math.imul(a0, b0) >>> 16);
+    const second = Math.imul(a0, b1) + (first & 0xffff);
+    const carried = Math.imul(a1, b1) + (first >>> 16) + (second >>> 16);
+    this.high = (carried + Math.imul(this.high, low) + Math.imul(this.low, high)) | 0;
+    this.low = Math.imul(this.low, low);
+    return this;
+  }
+
+  /** Rotates to the left, by 1 to 31 bits. */
+  rotate(bits: number): this {
+    const { high, low } = this;
+    this.high = (high << bits) | (low >>> (32 - bits));
+    this.low = (low << bits) | (high >>> (32 - bits));
+    return this;
+  }
+
+  /** Folds the number, shifted to the right, into itself. */
+  xorShifted(bits: number): this {
+    const { high, low } = this;
+    if (bits >= 32) this.low ^= high >>> (bits - 32);
+    else {
+      this.high ^= high >>> bits;
+      this.low ^= (low >>> bits) | (high << (32 - bits));
     }
-    hash = (rotate(v1, 1n) + rotate(v2, 7n) + rotate(v3, 12n) + rotate(v4, 18n)) & mask;
-    for (const v of [v1, v2, v3, v4]) hash = mergeRound(hash, v);
-  } else hash = p5;
-  hash = (hash + BigInt(bytes.length)) & mask;
+    return this;
+  }
+}
+
+const p1 = new Half64(0x9e3779b1, 0x85ebca87);
+const p2 = new Half64(0xc2b2ae3d, 0x27d4eb4f);
+const p3 = new Half64(0x165667b1, 0x9e3779f9);
+const p4 = new Half64(0x85ebca77, 0xc2b2ae63);
+const p5 = new Half64(0x27d4eb2f, 0x165667c5);
+
+const copyOf = ({ high, low }: Half64): Half64 => new Half64(high, low);
+const lane = new Half64(0, 0);
+
+/** Reads 8 bytes. */
+function read(bytes: Buffer, at: number): Half64 {
+  lane.low = bytes.readInt32LE(at);
+  lane.high = bytes.readInt32LE(at + 4);
+  return lane;
+}
+
+const round = (sum: Half64, input: Half64): Half64 => sum.add(input.times(p2)).rotate(31).times(p1);
+
+/** xxHash64 with seed 0, as its high and its low 32 bits. */
+export function xxHash64(bytes: Buffer): [number, number] {
+  let at = 0;
+  const hash = copyOf(p5);
+  if (bytes.length >= 32) {
+    // The first is p1 + p2, the last −p1.
+    const sums = [copyOf(p1).add(p2), copyOf(p2), new Half64(0, 0), new Half64(~p1.high, -p1.low)] as const;
+    for (; at + 32 <= bytes.length; at += 32) {
+      round(sums[0], read(bytes, at));
+      round(sums[1], read(bytes, at + 8));
+      round(sums[2], read(bytes, at + 16));
+      round(sums[3], read(bytes, at + 24));
+    }
+    hash.set(copyOf(sums[0]).rotate(1)).add(copyOf(sums[1]).rotate(7));
+    hash.add(copyOf(sums[2]).rotate(12)).add(copyOf(sums[3]).rotate(18));
+    for (const sum of sums)
+      hash
+        .xor(round(new Half64(0, 0), sum))
+        .times(p1)
+        .add(p4);
+  }
+  hash.add(new Half64(0, bytes.length));
   for (; at + 8 <= bytes.length; at += 8) {
-    hash = (rotate(hash ^ round(0n, bytes.readBigUInt64LE(at)), 27n) * p1 + p4) & mask;
+    hash
+      .xor(round(new Half64(0, 0), read(bytes, at)))
+      .rotate(27)
+      .times(p1)
+      .add(p4);
   }
   if (at + 4 <= bytes.length) {
-    hash = (rotate(hash ^ ((BigInt(bytes.readUInt32LE(at)) * p1) & mask), 23n) * p2 + p3) & mask;
+    hash
+      .xor(new Half64(0, bytes.readInt32LE(at)).times(p1))
+      .rotate(23)
+      .times(p2)
+      .add(p3);
     at += 4;
   }
-  for (; at < bytes.length; at++) hash = (rotate(hash ^ ((BigInt(bytes[at]!) * p5) & mask), 11n) * p1) & mask;
-  hash = ((hash ^ (hash >> 33n)) * p2) & mask;
-  hash = ((hash ^ (hash >> 29n)) * p3) & mask;
-  return hash ^ (hash >> 32n);
+  for (; at < bytes.length; at++) hash.xor(new Half64(0, bytes[at]!).times(p5)).rotate(11).times(p1);
+  hash.xorShifted(33).times(p2).xorShifted(29).times(p3).xorShifted(32);
+  return [hash.high >>> 0, hash.low >>> 0];
 }
 
 /**
@@ -56,5 +136,6 @@ export function labelsFraction(labels: Labels): number {
       parts.push(size, bytes);
     }
   }
-  return Number(xxHash64(Buffer.concat(parts))) / 2 ** 64;
+  const [high, low] = xxHash64(Buffer.concat(parts));
+  return (high * 2 ** 32 + low) / 2 ** 64;
 }

@@ -1,5 +1,6 @@
 import { executionError } from '../../errors.ts';
 import { formatFloatG } from '../../format.ts';
+import { textLength } from '../../labels.ts';
 import type { AggregateExpr } from '../../parser/ast.ts';
 import { groupColumns } from './grouping.ts';
 import { ColumnBuilder, absent, isHistogram, keyWork, leastWeight, type Column } from '../columns.ts';
@@ -10,6 +11,9 @@ import { ValueHeap, type HeapItem } from './value-heap.ts';
 
 /** Pushing an element onto a heap, or popping it, costs as much as reading this many samples. */
 const pickWork = 20;
+
+/** Hashing one character of labels costs as much as reading this many samples. */
+const hashWork = 5;
 
 const maxInt64 = 2 ** 63;
 
@@ -89,8 +93,8 @@ function byRatio({ budget }: EvalContext, columns: readonly Column[]): Pick {
       if (column.kinds[step] === absent || ratio === 0) continue;
       let fraction = fractions.get(column);
       if (fraction === undefined) {
+        if (budget.spend(keyWork + hashWork * textLength(column.labels))) await budget.turn();
         fractions.set(column, (fraction = labelsFraction(column.labels)));
-        if (budget.spend(keyWork)) await budget.turn();
       }
       if (ratio > 0 ? fraction < ratio : fraction >= 1 + ratio) picked[groupOf[i]!]!.push(i);
     }
