@@ -349,12 +349,12 @@ const claims: Claim[] = [
     factor: MiB,
   },
   {
-    says: [reference('query-execution'), /a request\s+of remote read (\d+) MiB/],
+    says: [reference('query-execution'), /a request of remote\s+read (\d+) MiB/],
     is: ['src/query/routes/remote-read.ts', /maxBodyBytes = ([\d *]+)/],
     factor: MiB,
   },
   {
-    says: [reference('query-execution'), /takes at most ([\d,]+) queries/],
+    says: [reference('query-execution'), /takes at most ([\d,]+)\s+queries/],
     is: ['src/tsdb/remote-read/read-request.ts', /queries: ([\d_]+)/],
   },
   {

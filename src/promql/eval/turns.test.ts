@@ -76,6 +76,13 @@ test.each([
   expect(turns.big - turns.small).toBeGreaterThan((0.95 * steps * (250 + 2 * 500)) / 20_000);
 });
 
+test('a date function yields within a column', async () => {
+  const turns = { reading: 0, dates: 0 };
+  await run('x{i="7"}', (turn) => (turns.reading = turn));
+  await run('minute(x{i="7"})', (turn) => (turns.dates = turn));
+  expect(turns.dates - turns.reading).toBeGreaterThanOrEqual((20 * steps) / 20_000);
+});
+
 test('limit_ratio yields as often as the length of the labels takes that it hashes', async () => {
   const length = 4_000;
   const long = `label_replace(x, "long", "${'y'.repeat(length)}", "", "")`;

@@ -7,7 +7,7 @@ import { ColumnBuilder, isFloat, type Column } from '../columns.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
 import { histogramWork } from '../histogram-work.ts';
-import { calendarOf, type CalendarTime } from './calendar.ts';
+import { calendarFields } from './calendar.ts';
 import { histogramValues } from './histogram-values.ts';
 
 /**
@@ -23,8 +23,8 @@ const plain = [
 ];
 
 /** Date functions, each with its field: `day_of_month` returns `dayOfMonth`. */
-const calendar = (Object.keys(calendarOf(0)) as (keyof CalendarTime)[]).map((field) => {
-  return { name: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), field };
+const calendar = Object.entries(calendarFields).map(([field, of]) => {
+  return { name: field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), of };
 });
 /** The names of the date functions. Without an argument, these functions use the evaluation time. */
 export const calendarFunctions: ReadonlySet<string> = new Set(calendar.map(({ name }) => name));
@@ -32,7 +32,7 @@ export const calendarFunctions: ReadonlySet<string> = new Set(calendar.map(({ na
 /** Functions of one float, applied to each element; they drop the metric's name and leave out histograms. */
 export const elementwiseFunctions: ReadonlyMap<string, Elementwise> = new Map<string, Elementwise>([
   ...plain.map((name): [string, Elementwise] => [name, Math[name]]),
-  ...calendar.map(({ name, field }): [string, Elementwise] => [name, (seconds) => calendarOf(seconds)[field]]),
+  ...calendar.map(({ name, of }): [string, Elementwise] => [name, of]),
   ['clamp', (v, [min, max]) => goMax(min!, goMin(max!, v))],
   ['clamp_max', (v, [max]) => goMax(-Infinity, goMin(max!, v))],
   ['clamp_min', (v, [min]) => goMax(min!, goMin(Infinity, v))],
@@ -49,6 +49,11 @@ function roundTo(value: number, to: number): number {
   return Math.floor(value * inverse + 0.5) / inverse;
 }
 
+/** A date function costs as much as reading this many samples. */
+const calendarWork = 20;
+/** Number of steps of a column between two checks of the clock. */
+const stepsAtOnce = 1_000;
+
 /** Applies an element-wise function, or one that reads a number out of each histogram. */
 export async function applyElementwise(
   context: EvalContext,
@@ -59,22 +64,26 @@ export async function applyElementwise(
 ): Promise<Column[]> {
   const onFloat = elementwiseFunctions.get(name);
   const onHistogram = histogramValues.get(name);
+  const work = calendarFunctions.has(name) ? calendarWork : 1;
   const at: number[] = new Array<number>(params.length).fill(0);
   const result = new Results(context, frame);
   for (const column of columns) {
     const builder = new ColumnBuilder(frame.count);
-    for (let i = 0; i < frame.count; i++) {
-      if (onFloat === undefined || column.kinds[i] !== isFloat) continue;
-      for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
-      // clamp with a minimum above its maximum has no result at all.
-      if (name === 'clamp' && at[1]! < at[0]!) continue;
-      builder.setFloat(i, onFloat(column.values[i]!, at));
+    for (let from = 0; from < frame.count; from += stepsAtOnce) {
+      const to = Math.min(frame.count, from + stepsAtOnce);
+      for (let i = from; i < to; i++) {
+        if (onFloat === undefined || column.kinds[i] !== isFloat) continue;
+        for (let p = 0; p < params.length; p++) at[p] = params[p]![i]!;
+        // clamp with a minimum above its maximum has no result at all.
+        if (name === 'clamp' && at[1]! < at[0]!) continue;
+        builder.setFloat(i, onFloat(column.values[i]!, at));
+      }
+      if (context.budget.spend(work * (to - from))) await context.budget.turn();
     }
     if (onHistogram !== undefined && column.histograms !== null) {
       await readHistograms(context.budget, column.histograms, onHistogram, builder);
     }
     result.add(builder, nameless(context, column), true);
-    if (context.budget.spend(frame.count)) await context.budget.turn();
   }
   return result.settled();
 }
