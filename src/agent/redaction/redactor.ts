@@ -24,8 +24,20 @@ const header = /^http\.(?:request|response)\.header\.(.+)$/;
  * proportion to it. No label or text of a span keeps more than half of it. Units: characters.
  */
 const longestRedacted = 8_192;
-/** The users of URLs in a text, also of a URL in another one. Their passwords may have all but `/?#"<>` and space. */
-const users = /\/\/[^\s/?#"<>]*@/g;
+/**
+ * The users of URLs in a text, also of a URL in another one, and where JSON escapes the slashes. A password may have
+ * slashes too, but not two in a row, which may begin the next URL, nor one behind what could be a port.
+ */
+const users =
+  /(\/\\?\/)(?:(?:[^\s/?#"<>\\]|\\(?!\/))*@|(?:[^\s/?#"<>@:[\\]|\\(?!\/))*:(?!\d{1,5}(?:[/?#\\\s"'<>()\],;|`]|$))(?:(?!\/\\?\/)[^\s"<>])*@)/g;
+/** Go quotes the beginning of a password that has a slash, because it takes it for a port. */
+const goPort = /(?<=invalid port ")[^"]*/g;
+/**
+ * Query parameters in a text, also behind `&` as JSON and HTML escape it. The value of one may be a URL with further
+ * ones, and has no punctuation behind it.
+ */
+const parameters =
+  /(?<=[?&;#]|\\u0026)([\w.~%[\]-]{1,128})=(?:(?![?#][\w.~%[\]-]{1,128}=)[^\s"'<>`&;\\])+(?<![.,:)\]}])/g;
 /**
  * URLs and paths in a text that quotes them, without punctuation behind them. A quote ends them, but not one within a
  * word; so does the next URL of a list. Where they may begin is told by what comes before, and no part of the text is
@@ -117,15 +129,20 @@ export class Redactor {
 
   /**
    * The message of a span's status. Where texts of queries are dropped, that of a database has at most the codes of a
-   * SQL error. In others, URLs and paths are redacted; the word that a cut goes through is replaced.
+   * SQL error. In others, URLs, paths and query parameters are redacted; the word that a cut goes through is replaced.
    */
   statusMessage({ statusMessage, attributes }: Pick<Span, 'statusMessage' | 'attributes'>): string {
     if (statusMessage === '') return '';
     if (this.#rules.dropDbQueryText && attributes.some(({ key }) => key.startsWith('db.'))) {
       return sqlCodes.exec(statusMessage)?.[0] ?? '';
     }
-    const text = wholeWords(statusMessage).replace(users, '//');
-    return text.replace(quoted, (url) => this.#url(url, false));
+    return wholeWords(statusMessage)
+      .replace(users, '$1')
+      .replace(goPort, redacted)
+      .replace(quoted, (url) => this.#url(url, false))
+      .replace(parameters, (pair, name: string) =>
+        this.#isSensitive(percentDecoded(name)) ? `${name}=${redacted}` : pair,
+      );
   }
 
   #url(text: string, queryOnly: boolean): string {

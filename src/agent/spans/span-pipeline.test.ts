@@ -373,6 +373,24 @@ test.each([
     `'http://u:it's@h/?badge=it's' http://h/proxy/http://u:p@h2/ //u:p@h3/`,
     `'http://h/?badge=REDACTED' http://h/proxy/http://h2/ //h3/`,
   ],
+  [
+    'redacts query parameters in JSON, in HTML, without a scheme, of a URL in another one, and of a URL in brackets',
+    {},
+    String.raw`"http://h/x?a=1\u0026badge=s" ?a=1&amp;badge=s, h:80/x?a=1&badge=s: http://h/?a=http://h2/?badge=s [http://h/?a=1][http://h/?badge=s] (h/?badge=s)`,
+    String.raw`"http://h/x?a=1\u0026badge=REDACTED" ?a=1&amp;badge=REDACTED, h:80/x?a=1&badge=REDACTED: http://h/?a=http://h2/?badge=REDACTED [http://h/?a=1][http://h/?badge=REDACTED] (h/?badge=REDACTED)`,
+  ],
+  [
+    'redacts the user whose password has a slash, and what Go takes for a port then',
+    {},
+    'parse "postgres://app:pa/ss@db/x": invalid port ":pa" after host; http://h:80/x@y http://h:80,http://u:p@h2/',
+    'parse "postgres://db/x": invalid port "REDACTED" after host; http://h:80/x@y http://h:80,http://h2/',
+  ],
+  [
+    'redacts the user of a URL whose slashes are escaped',
+    {},
+    String.raw`{"a":"http:\/\/u:p@h\/x","b":"http:\/\/u\\x:p@h\/x","c":"http:\/\/h\/x@y"}`,
+    String.raw`{"a":"http:\/\/h\/x","b":"http:\/\/h\/x","c":"http:\/\/h\/x@y"}`,
+  ],
   ['shows no URL of which the end is cut off', {}, `at http://u:${'p'.repeat(9_000)}@h/`, 'at REDACTED'],
   ['shows no user that a cut leaves behind a dot', {}, `at http://u:${'p'.repeat(8_179)}.p@h/`, 'at REDACTED'],
   [
