@@ -54,9 +54,10 @@ function bundleOf(...certs: (string | undefined)[]): string {
 }
 
 /**
- * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one. `storedAt` is when `stored`
- * was written, by the clock of the API server: a step counts from then if its own date is earlier, because the clock
- * that dated it lagged, but from a week after its date at most: a later write, of labels for instance, moves `storedAt`.
+ * Computes the state at `now`. `rotate` requests a new CA whatever the age of the old one. `storedAt` is when the
+ * operator last wrote the annotations of `stored`, by the clock of the API server: a step counts from then if its own
+ * date is earlier, because the clock that dated it lagged, but from a week after its date at most, because any later
+ * write of an annotation moves `storedAt`.
  * Caveats: at most one step per call. An expired CA is replaced without steps, because no client trusts it any more.
  * A CA that is not valid yet is replaced at once: either the clock that made it ran ahead, or the clock of this leader
  * lags. In the second case its certificates are in use, so it stays trusted. A step that is dated later counts from now.

@@ -12,8 +12,8 @@ export const jwksLimits = {
   /** From this age on a use of the set also starts the fetch of the next one, without waiting for it. */
   aheadMs: 9 * 60_000,
   /**
-   * From this age on the set is used only if a fetch failed in the last `cooldownMs`, so that a withdrawn key is refused
-   * from then on.
+   * From this age on a request waits for the next set, so that a withdrawn key ends. For `cooldownMs` after a failed
+   * fetch it does not wait, and uses the old set.
    */
   freshMs: 10 * 60_000,
   /** How long the last good set is used while refreshes fail. */

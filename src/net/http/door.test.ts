@@ -422,6 +422,7 @@ describe('over HTTP/2', () => {
       await until('both requests have come', () => count.come === 2);
       await until('both requests have gone', () => count.gone === 2);
       await until('the connection is closed', async () => (await connections()) === 0);
+      expect(await refused('timeout')).toBe(2);
     });
 
     test('loses its connection also when it has reset its requests', async () => {
