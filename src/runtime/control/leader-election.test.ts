@@ -1,4 +1,4 @@
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
@@ -47,11 +47,11 @@ describe('on an API server', () => {
   });
   afterEach(() => server.stop());
 
-  const elector = (identity: string, clock: FakeClock): LeaderElector =>
+  const elector = (identity: string, clock: FakeClock, logger = silentLogger): LeaderElector =>
     new LeaderElector({
       client: server.client(clock),
       clock,
-      logger: silentLogger,
+      logger,
       namespace: 'svc-system',
       name: 'svc-controller',
       identity,
@@ -120,26 +120,62 @@ describe('on an API server', () => {
     gate.resolve();
   });
 
-  test.each([
-    ['at once', 0],
-    ['after it has waited for the answer in vain', 5_000],
-  ])('an elector that is stopped %s gives back the lease that a write without an answer took', async (_, waitedMs) => {
-    const clock = new FakeClock();
+  async function freeLease(clock: FakeClock): Promise<void> {
     const former = elector('former', clock);
     await former.acquire(new AbortController().signal);
     await former.release();
+  }
+
+  test.each([
+    ['before the server executes its write', false],
+    ['before the answer to its write arrives', true],
+  ])('an elector that is stopped %s gives back the lease', async (_, afterWork) => {
+    const clock = new FakeClock();
+    await freeLease(clock);
+    const asked = server.seen({ verb: 'update' }).length;
     const gate = Promise.withResolvers<void>();
-    server.script({ verb: 'update' }, { do: 'hold', until: gate.promise, afterWork: true });
+    server.script({ verb: 'update' }, { do: 'hold', until: gate.promise, afterWork });
     const stop = new AbortController();
     const a = elector('a', clock);
     const acquired = expect(a.acquire(stop.signal)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await until('the write', () => server.seen({ verb: 'update' }).length > asked);
+    stop.abort();
+    for (let i = 0; i < 20; i++) await clock.advance(20);
+    gate.resolve();
+    await acquired;
+    await pass(clock, () => spec()['leaseTransitions'] === 1);
+    expect(spec()).toMatchObject({ holderIdentity: '' });
+    expect(a.leading).toBe(false);
+  });
+
+  test('an elector whose write has no answer in time gives back the lease when it is stopped', async () => {
+    const clock = new FakeClock();
+    await freeLease(clock);
+    const gate = Promise.withResolvers<void>();
+    server.script({ verb: 'update' }, { do: 'hold', until: gate.promise, afterWork: true });
+    const stop = new AbortController();
+    const acquired = expect(elector('a', clock).acquire(stop.signal)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
     await pass(clock, () => spec()['holderIdentity'] === 'a');
-    await clock.advance(waitedMs);
+    await clock.advance(5_000);
     stop.abort();
     await acquired;
     expect(spec()).toMatchObject({ holderIdentity: '' });
-    expect(a.leading).toBe(false);
     gate.resolve();
+  });
+
+  test('an elector that is stopped after a write that was not executed warns of no lease', async () => {
+    const clock = new FakeClock();
+    await freeLease(clock);
+    const lines: string[] = [];
+    const logger = createLogger({ write: (line) => void lines.push(line) });
+    server.script({ verb: 'update' }, { do: 'fail', error: new StatusError(500, 'InternalError', 'etcd') });
+    const stop = new AbortController();
+    const a = elector('a', clock, logger);
+    const acquired = expect(a.acquire(stop.signal)).rejects.toMatchObject({ code: 'ERR_ABORTED' });
+    await until('the failure', () => lines.some((line) => line.includes('lease could not be read or written')));
+    stop.abort();
+    await acquired;
+    expect(lines.filter((line) => line.includes('released'))).toEqual([]);
   });
 
   test('an elector that is stopped while it waits for another leaves the lease alone', async () => {

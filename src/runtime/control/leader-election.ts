@@ -39,15 +39,15 @@ export interface LeaderElectionOptions {
  * Guarantees: two processes never hold the lease at the same time, as long as each stops within `leaseMs −
  * renewDeadlineMs` of losing it; a lost race (409) is not an error; expiry is judged by the local clock only.
  * Errors: `hold` rejects with ERR_LEASE_LOST; `acquire` with ERR_ABORTED when its signal aborts, after it has given back
- * a lease that a write without an answer took.
+ * a lease that its last write took. It waits up to 5 s for the answer to that write.
  */
 export class LeaderElector {
   readonly #options: Required<Omit<LeaderElectionOptions, 'metrics'>> & { metrics: RuntimeMetrics | undefined };
   #seen: Observation | undefined;
   /** The Lease as last read or written; its resourceVersion makes each write conditional. */
   #lease: KubeObject | undefined;
-  /** A write had no answer, and the lease has not been read since: it may be ours. */
-  #unsure = false;
+  /** A write of `acquire` took the lease, or had no answer, and the lease has not been read since. */
+  #mayBeOurs = false;
   #holds = false;
   /** When the last write began that made or renewed our lease. Monotonic ms. */
   #renewedAt = 0;
@@ -73,7 +73,7 @@ export class LeaderElector {
     logger.info('waiting for leadership', { lease: name, identity });
     for (;;) {
       if (signal.aborted) {
-        if (this.#unsure) await this.#release();
+        if (this.#mayBeOurs) await this.#release();
         throw new OperatorError('ERR_ABORTED', 'stopped while waiting for leadership');
       }
       const decision = await this.#try(signal).catch((error: unknown) => {
@@ -81,7 +81,7 @@ export class LeaderElector {
           logger.warn('lease could not be read or written', { lease: name, error: errorText(error) });
         return undefined;
       });
-      if (decision && decision.do !== 'wait') break;
+      if (decision && decision.do !== 'wait' && !signal.aborted) break;
       await sleep(clock, retryMs * (1 + 0.2 * random()), signal).catch(() => {});
     }
     this.#holds = true;
@@ -129,24 +129,23 @@ export class LeaderElector {
     const { name, logger, identity } = this.#options;
     try {
       // A renewal that the stop aborted may still be executed between our read and our write.
-      await this.#giveBack().catch((error: unknown) => {
+      const isGivenBack = await this.#giveBack().catch((error: unknown) => {
         if (!isConflict(error)) throw error;
         this.#lease = undefined;
         return this.#giveBack();
       });
-      logger.info('released leadership', { lease: name, identity });
+      if (isGivenBack) logger.info('released leadership', { lease: name, identity });
     } catch (error) {
       logger.warn('lease not released, it will expire', { lease: name, error: errorText(error) });
     }
   }
 
-  /** Writes the lease without a holder. Errors: those of the API server; an Error when another process holds it. */
-  async #giveBack(): Promise<void> {
+  /** Writes the lease without a holder, unless it is not ours: then the result is false. Errors: of the API server. */
+  async #giveBack(): Promise<boolean> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { deadlineMs: 3_000 };
     const lease = this.#lease ?? (await client.get<KubeObject>(coreResources.leases, { namespace, name }, options));
-    const { holder } = readRecord(lease);
-    if (holder !== identity) throw new Error(`it is held by ${holder || 'nobody'}`);
+    if (readRecord(lease).holder !== identity) return false;
     const spec = {
       ...(lease['spec'] as object),
       holderIdentity: '',
@@ -154,6 +153,7 @@ export class LeaderElector {
       renewTime: microTime(clock.now()),
     };
     await client.update(coreResources.leases, { ...lease, spec }, options);
+    return true;
   }
 
   #lost(why: string): OperatorError {
@@ -167,12 +167,14 @@ export class LeaderElector {
   async #try(signal: AbortSignal): Promise<LeaseDecision> {
     const { client, clock, namespace, name, identity } = this.#options;
     const options = { signal, deadlineMs: 5_000, retry: false };
+    // A write that takes the lease, and that a stop cut off, could be executed after the lease was read to be given back.
+    const writing = this.#holds ? options : { ...options, signal: undefined };
     // The leader is the only writer: with the version of its last write it needs no read.
     if (!this.#holds || !this.#lease) {
       this.#lease = await getIfExists(client, coreResources.leases, { namespace, name }, options);
       if (this.#lease) this.#seen = observe(this.#seen, readRecord(this.#lease), clock.monotonic());
       else this.#seen = undefined;
-      this.#unsure = false;
+      this.#mayBeOurs = false;
     }
     const decision = decideLease(this.#seen, identity, clock.monotonic());
     if (decision.do === 'wait') return decision;
@@ -180,12 +182,13 @@ export class LeaderElector {
     const started = clock.monotonic();
     try {
       this.#lease = this.#lease
-        ? await client.update(coreResources.leases, { ...this.#lease, spec: next }, options)
+        ? await client.update(coreResources.leases, { ...this.#lease, spec: next }, writing)
         : await client.create(
             coreResources.leases,
             { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name, namespace }, spec: next },
-            options,
+            writing,
           );
+      this.#mayBeOurs = true;
       this.#seen = { record: readRecord(this.#lease), at: clock.monotonic() };
       this.#renewedAt = started;
       return decision;
@@ -200,7 +203,7 @@ export class LeaderElector {
       }
       // The write may or may not have been executed: read again next time.
       this.#lease = undefined;
-      this.#unsure = true;
+      this.#mayBeOurs = true;
       throw error;
     }
   }
