@@ -1,4 +1,5 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../../api/meta.ts';
+import { systemClock, type Clock } from '../../base/clock.ts';
 import { errorText, OperatorError, eachError, joined, throwAll } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
@@ -11,7 +12,7 @@ import {
   type KubeClient,
   type TypedObject,
 } from '../../kube/index.ts';
-import { heal } from './heal.ts';
+import { heal, Refusals } from './heal.ts';
 import { keyOf, keyText } from '../keys.ts';
 import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
@@ -28,6 +29,8 @@ export interface ApplySetOptions {
   /** The `controller` label of metrics. */
   controller: string;
   metrics?: RuntimeMetrics | undefined;
+  /** Default: the system clock. */
+  clock?: Clock | undefined;
   /** Gets an Event when a change to a child is reverted. The Event names the manager that had made the change. */
   events?: EventRecorder | undefined;
   /**
@@ -104,10 +107,12 @@ export class ApplySet {
   readonly #deleted = new Set<string>();
   readonly #memory: DriftMemory;
   readonly #lost: LostChildren;
+  readonly #refusals: Refusals;
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
     this.#memory = new DriftMemory(options.fieldManager);
+    this.#refusals = new Refusals(options.clock ?? systemClock);
     const { client, fieldManager: manager, children } = options;
     this.#lost = new LostChildren({ client, manager, children, deletedHere: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
@@ -192,7 +197,9 @@ export class ApplySet {
       .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
       .catch(async (refusal: unknown) => {
         if (!request.force) throw refusal;
-        const healed = await heal(object, refusal, { client, resource, fieldManager, signal: request.signal });
+        const { signal } = request;
+        const refusals = this.#refusals;
+        const healed = await heal(object, refusal, { client, resource, fieldManager, signal, refusals });
         if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
         return healed.object;
       });

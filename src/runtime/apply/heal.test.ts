@@ -1,6 +1,8 @@
 import { resourceRef, type KubeObject } from '../../api/meta.ts';
 import { errorText } from '../../base/errors.ts';
 import { silentLogger } from '../../base/logger.ts';
+import { FakeClock } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
 import { apiError, coreResources, type KubeClient } from '../../kube/index.ts';
 import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
 import { needsRecreation } from './heal.ts';
@@ -33,6 +35,7 @@ const refused = (message: string): StatusError =>
     causes: [{ reason: 'FieldValueInvalid', message, field: 'spec' }],
   });
 
+const clock = new FakeClock();
 let server: FakeApiServer;
 let client: KubeClient;
 beforeEach(async () => {
@@ -43,13 +46,18 @@ afterEach(async () => {
   await client.close();
   await server.stop();
 });
-/** One run of an ApplySet with an empty cache, as if its child had lost the label by which the cache selects. */
-function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
+/** An ApplySet with an empty cache, as if its child had lost the label by which the cache selects. */
+function newSet(resource: typeof services): ApplySet {
   const none = (): void => {};
   const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };
   const children = [informer as unknown as Informer];
-  const set = new ApplySet({ client, fieldManager: manager, controller: 'test', children });
-  return set.apply({ wanted: [object], force, logger: silentLogger, signal: new AbortController().signal });
+  return new ApplySet({ client, fieldManager: manager, controller: 'test', children, clock });
+}
+const request = (object: KubeObject, signal = new AbortController().signal) =>
+  ({ wanted: [object], force: true, logger: silentLogger, signal }) as const;
+/** One run of a new ApplySet. */
+function apply(resource: typeof services, object: KubeObject, force = true): Promise<ApplyOutcome> {
+  return newSet(resource).apply({ ...request(object), force });
 }
 const stored = (resource: typeof services): KubeObject => server.storage.get(resource, 'shop', 'web');
 
@@ -104,6 +112,43 @@ test('the old object comes back if the new one, which the server was not asked a
   const { metadata, ...rest } = server.storage.get(clusterRoleBindings, undefined, 'web');
   expect(rest['roleRef']).toMatchObject({ name: 'old' });
   expect(metadata.labels).toEqual({ managed: 'yes' });
+});
+
+test('an object that was refused after a deletion is tried again after an hour, or once something else is wanted', async () => {
+  await apply(clusterRoleBindings, binding('old'));
+  const set = newSet(clusterRoleBindings);
+  const deletions = (): number => server.seen({ verb: 'delete' }).length;
+  const run = async (role: string, tried = true): Promise<string> => {
+    server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+    if (tried) server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
+    server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
+    return set.apply(request(binding(role))).then(() => 'applied', errorText);
+  };
+  const denied = expect.stringMatching('a webhook denied it') as string;
+  expect([await run('new'), deletions()]).toEqual([denied, 1]);
+  expect([await run('new', false), deletions()]).toEqual([denied, 1]);
+  expect([await run('newer'), deletions()]).toEqual([denied, 2]);
+  await clock.advance(3_600_000);
+  expect([await run('newer'), deletions()]).toEqual([denied, 3]);
+});
+
+test.each(['delete', 'apply'] as const)('the old object is there after a stop that interrupts the %s', async (verb) => {
+  await apply(clusterRoleBindings, binding('old'));
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
+  const gate = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  const known = server.seen({ verb }).length + (verb === 'apply' ? 1 : 0);
+  server.script({ verb }, { do: 'hold', until: gate.promise });
+  const run = newSet(clusterRoleBindings)
+    .apply(request(binding('new'), stop.signal))
+    .catch(errorText);
+  await until('the request', () => server.seen({ verb }).length > known);
+  stop.abort();
+  if (verb === 'delete') gate.resolve();
+  expect(await run).toMatch('cancelled');
+  expect(server.seen({ verb: 'delete' })).toHaveLength(1);
+  expect(server.storage.get(clusterRoleBindings, undefined, 'web')['roleRef']).toMatchObject({ name: 'old' });
 });
 
 test('if neither the new object nor the old one can be stored, the error says both', async () => {

@@ -1,3 +1,5 @@
+import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
+import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/text/texts.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { OperatorError, throwAll } from '../../base/errors.ts';
@@ -10,14 +12,50 @@ import {
   type JsonPatchOperation,
   type KubeClient,
 } from '../../kube/index.ts';
-import { keyOf } from '../keys.ts';
+import { keyOf, keyText } from '../keys.ts';
 
 export interface HealOptions {
   client: KubeClient;
   resource: ResourceRef;
   fieldManager: string;
   signal: AbortSignal;
+  refusals: Refusals;
 }
+
+/** How long an object is not tried again that was refused after the old one was deleted. Units: ms. */
+const refusedMs = 3_600_000;
+/** If more objects are refused, the oldest refusals are forgotten. */
+const maxRefusals = 1_000;
+
+/**
+ * The errors of objects that the server refused after the old one was deleted, because it could not be asked before.
+ * Each try deletes an object for a moment, and a binding's subjects have no rights then.
+ */
+export class Refusals {
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, { wish: string; at: number; error: ApiError }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The error of the very same object in the last hour. */
+  recent(object: KubeObject): ApiError | undefined {
+    const known = this.#byKey.get(refusalKey(object));
+    if (!known || this.#clock.monotonic() - known.at >= refusedMs) return undefined;
+    return known.wish === wishOf(object) ? known.error : undefined;
+  }
+
+  add(object: KubeObject, error: ApiError): void {
+    const key = refusalKey(object);
+    this.#byKey.delete(key);
+    if (this.#byKey.size >= maxRefusals) this.#byKey.delete(this.#byKey.keys().next().value!);
+    this.#byKey.set(key, { wish: wishOf(object), at: this.#clock.monotonic(), error });
+  }
+}
+
+const refusalKey = (object: KubeObject): string => `${object.apiVersion} ${object.kind} ${keyText(keyOf(object))}`;
+const wishOf = (object: KubeObject): string => sha256Hex(canonicalJson(object));
 
 /** Deleting one of these loses its data, so a user has to decide that. */
 const holdsData = new Set(['PersistentVolumeClaim', 'PersistentVolume', 'Namespace', 'CustomResourceDefinition']);
@@ -57,13 +95,13 @@ export async function heal(
  * Deletes an object whose immutable fields differ and recreates it.
  *
  * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
- * Guarantees: nothing is deleted unless the server accepts the new object or may not be asked; if it may not, and then
- * refuses the new object, the old one is applied again; an object that has taken the name in the meantime is never
- * deleted.
+ * Guarantees: nothing is deleted unless the server accepts the new object, or does not let us ask. In the second case,
+ * if the server then refuses the new object, or the signal aborts, the old one is applied again; the refused object is
+ * tried once an hour. An object that has taken the name in the meantime is never deleted.
  * Caveats: dependents of the old object (pods of a Deployment) are deleted with it. An old object that is applied again
  * has another uid, and this manager owns all of its fields.
- * Errors: `refusal` when the object must not be deleted; those of the requests, an AggregateError where the old object
- * cannot be applied again; ERR_API_CONFLICT while the old object is still being deleted.
+ * Errors: `refusal` when the object must not be deleted; those of the requests, also of a try in the last hour, an
+ * AggregateError where the old object cannot be applied again; ERR_API_CONFLICT while the old one is being deleted.
  */
 async function recreate(
   object: KubeObject,
@@ -71,7 +109,7 @@ async function recreate(
   refusal: unknown,
   options: HealOptions,
 ): Promise<KubeObject> {
-  const { client, resource, fieldManager, signal } = options;
+  const { client, resource, fieldManager, signal, refusals } = options;
   if (holdsData.has(resource.kind)) throw refusal;
   /** Whether the server has judged the new object. */
   let judged = true;
@@ -83,21 +121,28 @@ async function recreate(
     if (!isAlreadyExists(error) && !lacksRightToCreate(error)) throw error;
     judged = isAlreadyExists(error);
   }
-  await client.delete(resource, keyOf(live), { uid: live.metadata.uid, signal });
-  const rest = await getIfExists(client, resource, keyOf(live), { signal, metadataOnly: true });
+  const known = judged ? undefined : refusals.recent(object);
+  if (known) throw known;
+  // An abort would leave open whether the old object is gone, or leave neither object. So it has no effect on these.
+  const unstoppable = { deadlineMs: 5_000 };
+  await client.delete(resource, keyOf(live), { uid: live.metadata.uid, ...unstoppable });
+  const rest = await getIfExists(client, resource, keyOf(live), { metadataOnly: true, ...unstoppable });
   if (rest && rest.metadata.uid === live.metadata.uid) {
     throw new OperatorError(
       'ERR_API_CONFLICT',
       `${describe(resource, keyOf(live))} is being deleted to be made anew with other immutable fields`,
     );
   }
-  const applying = { fieldManager, force: true, signal };
+  const applying = { fieldManager, force: true };
   try {
-    return await client.apply(resource, object, applying);
+    return await client.apply(resource, object, { ...applying, signal });
   } catch (error) {
     if (judged) throw error;
+    if (error instanceof ApiError) refusals.add(object, error);
     const { uid: _u, resourceVersion: _v, managedFields: _f, ...metadata } = live.metadata;
-    await client.apply(resource, { ...live, metadata }, applying).catch((second: unknown) => throwAll([error, second]));
+    await client
+      .apply(resource, { ...live, metadata }, { ...applying, ...unstoppable })
+      .catch((second: unknown) => throwAll([error, second]));
     throw error;
   }
 }
