@@ -82,6 +82,10 @@ export const errorCodes = {
     retry: 'later',
     meaning: 'All queries of the process together hold as much memory as they may; the message names both numbers.',
   },
+  ERR_SELECTION_LIMIT: {
+    retry: 'after-change',
+    meaning: 'A selector would take too long on the label values of a store; the message names the label.',
+  },
   ERR_QUERY_LIMIT: { retry: 'after-change', meaning: 'The query exceeded a sample, series or memory limit.' },
   ERR_QUERY_TIMEOUT: { retry: 'later', meaning: 'The query ran out of time.' },
   ERR_AGENT_UNREACHABLE: {

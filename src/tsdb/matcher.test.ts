@@ -75,7 +75,7 @@ test('a value that would take long to match is refused, with the expression and 
   expect(matches('b'.repeat(89))).toBe(true);
   expect(() => matches('b'.repeat(90))).toThrow(
     expect.objectContaining({
-      code: 'ERR_QUERY_LIMIT',
+      code: 'ERR_SELECTION_LIMIT',
       message: `matcher on path: label value of 90 characters for the regular expression "${value}", at most 89`,
     }),
   );

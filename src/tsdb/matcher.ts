@@ -16,7 +16,7 @@ export interface Matcher {
 
 /** A matcher that is compiled once and evaluated many times. */
 export interface CompiledMatcher extends Matcher {
-  /** Errors: ERR_QUERY_LIMIT for a value that is too long for a regular expression of this cost. */
+  /** Errors: ERR_SELECTION_LIMIT for a value that is too long for a regular expression of this cost. */
   matches(value: string): boolean;
   /** Whether a series without the label matches: such a matcher cannot be answered from the label's postings alone. */
   readonly matchesEmpty: boolean;
@@ -66,7 +66,7 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
 function tooLong({ name, value }: Matcher, length: number, longest: number): OperatorError {
   const shown = JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value);
   const reason = `label value of ${length} characters for the regular expression ${shown}, at most ${longest}`;
-  return new OperatorError('ERR_QUERY_LIMIT', `matcher on ${name}: ${reason}`);
+  return new OperatorError('ERR_SELECTION_LIMIT', `matcher on ${name}: ${reason}`);
 }
 
 /**

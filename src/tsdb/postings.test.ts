@@ -117,7 +117,7 @@ test('matchers that would be tested on values too often are refused, with the li
   };
   await remember(1_000, '!~');
   await expect(remember(1_001, '!~')).rejects.toMatchObject({
-    code: 'ERR_QUERY_LIMIT',
+    code: 'ERR_SELECTION_LIMIT',
     message: 'matchers on pod: too many tests of label values in one selection: more than 1000000',
   });
   // A test that fails is the last one of its value.

@@ -70,7 +70,7 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
 /**
  * Makes matchers cache their answers for the values that a selection in some indexes tests, with turns for other work in
  * between: a regular expression may take long for each value.
- * Errors: ERR_QUERY_LIMIT for more than a million tests of values in one index; those of matchers and pacing.
+ * Errors: ERR_SELECTION_LIMIT for more than a million tests of values in one index; those of matchers and pacing.
  */
 export async function rememberMatches(
   matchers: readonly CompiledMatcher[],
@@ -87,7 +87,7 @@ export async function rememberMatches(
         for (const { work, matches } of tests) {
           if (++times > maxTests) {
             const reason = `too many tests of label values in one selection: more than ${maxTests}`;
-            throw new OperatorError('ERR_QUERY_LIMIT', `matchers on ${name}: ${reason}`);
+            throw new OperatorError('ERR_SELECTION_LIMIT', `matchers on ${name}: ${reason}`);
           }
           const isMatch = matches(value);
           if (pacing.spend(1 + work * (10 + value.length))) await pacing.turn();

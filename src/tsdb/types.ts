@@ -210,7 +210,7 @@ export interface Store {
   select(matchers: readonly Matcher[], mint: number, maxt: number): Iterable<SelectedSeries>;
   /**
    * Compiles matchers for `select` and `hold`, which are not interrupted: regular expressions are evaluated beforehand on
-   * the values that they are compared with, with turns in between. Errors: ERR_INPUT_INVALID; ERR_QUERY_LIMIT for too
+   * the values that they are compared with, with turns in between. Errors: ERR_INPUT_INVALID; ERR_SELECTION_LIMIT for too
    * many matchers on a label of too many values, and for a value that is too long for a regular expression.
    */
   prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;

@@ -107,6 +107,17 @@ test('a regular expression in several selectors is evaluated once for each value
   }
 });
 
+test('a label value that is too long for a regular expression loses this node alone', async () => {
+  store.append(labelsFromObject({ __name__: 'paths', path: 'ab'.repeat(100) }), end, 1);
+  const sets = [[{ type: '=~', name: 'path', value: '(a|b)*a(a|b){600}' } as const]];
+  for (const kind of ['names', 'values', 'series'] as const) {
+    expect(await handlerWith()(encodeIndexRequest({ ...asked, kind, sets }), never)).toMatchObject({
+      refusal: 'busy',
+      message: expect.stringMatching(/^matcher on path: label value of 200 characters/),
+    });
+  }
+});
+
 test('the answer to a request tells if a selected series carries another node’s name', async () => {
   store.append(labelsFromObject({ __name__: 'flow_bytes', k8s_node_name: 'node-2' }), end, 1);
   expect((await answered(asked)).header.partitionClean).toBe(true);

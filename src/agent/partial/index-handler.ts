@@ -1,13 +1,13 @@
 import { nodeLabel } from '../../api/labels.ts';
 import type { Clock } from '../../base/clock.ts';
-import { errorText, isOperatorError } from '../../base/errors.ts';
+import { errorText, isOperatorError, type ErrorCode } from '../../base/errors.ts';
 import { unlimitedMemory, type MemoryLease, type MemoryPool } from '../../base/memory-pool.ts';
 import { decodeIndexRequest, encodeIndexAnswer, takeMemory, UnsupportedRequest } from '../../promql/index.ts';
 import type { IndexLists, IndexRequest } from '../../promql/index.ts';
 import { compileSets } from '../../tsdb/index.ts';
 import type { ListOptions, Store } from '../../tsdb/index.ts';
 import { Admission, defaultWaitingBytes, refuse } from './admission.ts';
-import type { AdmissionLimits, FramedHandler, FramedOutcome, Refused } from './admission.ts';
+import type { AdmissionLimits, FramedHandler, FramedOutcome, Refusal, Refused } from './admission.ts';
 import { collectFrames } from './collect-frames.ts';
 
 export interface IndexLimits extends AdmissionLimits {
@@ -73,8 +73,9 @@ async function answer(
 }
 
 function refused(error: unknown): Refused {
-  const refusal = isOperatorError(error, 'ERR_QUERY_LIMIT') ? 'over_limit' : 'internal';
-  return refuse(refusal, isOperatorError(error) ? error.message : 'internal error');
+  if (!isOperatorError(error)) return refuse('internal', 'internal error');
+  const refusals: Partial<Record<ErrorCode, Refusal>> = { ERR_SELECTION_LIMIT: 'busy', ERR_QUERY_LIMIT: 'over_limit' };
+  return refuse(refusals[error.code] ?? 'internal', error.message);
 }
 
 async function listsOf(

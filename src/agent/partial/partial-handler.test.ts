@@ -83,11 +83,11 @@ test.each<[string, PartialRequest, Partial<PartialLimits>, RegExp]>([
   expect(await refusal(request, limits)).toMatch(expected);
 });
 
-test('a label value that is too long for a regular expression is refused, naming both', async () => {
+test('a label value that is too long for a regular expression loses this node alone; the refusal names both', async () => {
   store.append(labelsFromObject({ __name__: 'paths_total', path: 'ab'.repeat(100) }), end, 1);
   const expr = 'paths_total{path=~"(a|b)*a(a|b){600}"}';
   expect(await refusal({ ...asked, fragment: { ...asked.fragment, expr } })).toBe(
-    'over_limit: matcher on path: label value of 200 characters for the regular expression "(a|b)*a(a|b){600}", at most 89',
+    'busy: matcher on path: label value of 200 characters for the regular expression "(a|b)*a(a|b){600}", at most 89',
   );
 });
 

@@ -155,6 +155,8 @@ async function answer(
 
 function refusalOf(error: unknown): Refusal {
   if (!(error instanceof QueryError)) return 'internal';
+  // This depends on the node's label values: on another path, which asks all nodes again, it would be no other.
+  if (error.code === 'ERR_SELECTION_LIMIT') return 'busy';
   if (error.code === 'ERR_QUERY_LIMIT') return 'over_limit';
   switch (error.errorType) {
     case 'bad_data':

@@ -45,12 +45,15 @@ export class StoreSource implements SeriesSource {
     this.#left = options.maxSamples;
   }
 
-  /** Errors: QueryError `execution` (ERR_QUERY_LIMIT) above the sample limit, or a limit of the store; those of the store. */
+  /**
+   * Errors: QueryError `execution`, with code ERR_QUERY_LIMIT above the sample limit, and ERR_SELECTION_LIMIT above a
+   * limit of the store; others of the store.
+   */
   async select(request: SelectRequest): Promise<SelectResult> {
     try {
       return await this.#select(request);
     } catch (error) {
-      if (error instanceof QueryError || !isOperatorError(error, 'ERR_QUERY_LIMIT')) throw error;
+      if (!isOperatorError(error, 'ERR_SELECTION_LIMIT')) throw error;
       throw new QueryError('execution', error.message, { code: error.code, cause: error });
     }
   }

@@ -27,7 +27,7 @@ export function storeAdminRoute(options: StoreAdminOptions): Route {
     if (!options.allowed(req)) return refuse(res, 403, 'forbidden', 'only the controller may change a store');
     if (req.method !== 'POST' && req.method !== 'PUT') return answerMethod(res, 'POST, PUT');
     return serve(target, res, options).catch((error: unknown) => {
-      const codes = ['ERR_INPUT_INVALID', 'ERR_QUERY_LIMIT'] as const;
+      const codes = ['ERR_INPUT_INVALID', 'ERR_SELECTION_LIMIT'] as const;
       const bad = codes.some((code) => isOperatorError(error, code)) || error instanceof ParseError;
       if (!bad) options.logger.error('store: admin call failed', { path: target.path, error: errorText(error) });
       refuse(res, bad ? 400 : 500, bad ? 'bad_data' : 'internal', errorText(error));

@@ -66,7 +66,7 @@ describe('admin calls of the store', () => {
   });
 
   test('a limit of the store that a selector exceeds is told', async () => {
-    failure = new OperatorError('ERR_QUERY_LIMIT', 'matcher on path: label value of 90 characters');
+    failure = new OperatorError('ERR_SELECTION_LIMIT', 'matcher on path: label value of 90 characters');
     const response = await post('delete_series?match[]=up');
     const error = 'matcher on path: label value of 90 characters';
     expect([response.status, await response.json()]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);

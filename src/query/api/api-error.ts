@@ -59,7 +59,7 @@ export function toApiError(error: unknown, name = 'query'): ApiError {
     return new ApiError(error.errorType, error.message, { cause: error });
   }
   if (isOperatorError(error, 'ERR_QUERY_MEMORY')) return new ApiError('unavailable', error.message, { cause: error });
-  if (isOperatorError(error, 'ERR_QUERY_LIMIT')) return new ApiError('execution', error.message, { cause: error });
+  if (isOperatorError(error, 'ERR_SELECTION_LIMIT')) return new ApiError('execution', error.message, { cause: error });
   return new ApiError('internal', errorText(error), { cause: error });
 }
 

@@ -283,13 +283,13 @@ describe('the server', () => {
     }
   });
 
-  test.each([0, 1])('refuses a value too long for its regular expression with 400 (type %i)', async (type) => {
+  test.each([0, 1])('refuses a value too long for its regular expression with 429 (type %i)', async (type) => {
     store.append(labelsFromObject({ __name__: 'm', path: 'ab'.repeat(100) }), start, 1);
     const matchers: Matcher[] = [{ type: '=~', name: 'path', value: '(a|b)*a(a|b){600}' }];
     const partition = { label: 'k8s_node_name', value: 'node-1' };
     const response = await ask({ queries: [{ ...all, matchers }], accepted: [type] }, { partition });
     const reason = 'label value of 200 characters for the regular expression "(a|b)*a(a|b){600}", at most 89';
-    expect([response.status, await text(response)]).toEqual([400, `matcher on path: ${reason}\n`]);
+    expect([response.status, await text(response)]).toEqual([429, `matcher on path: ${reason}\n`]);
   });
 
   test('a regular expression in every matcher of a request is compiled once', async () => {
