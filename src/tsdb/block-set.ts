@@ -9,6 +9,7 @@ import type { FileLayer } from './disk/file-layer.ts';
 import { writeDurably } from './disk/write-durably.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
+import { blocksIn } from './select.ts';
 
 export interface BlockSetOptions {
   readonly dir: string;
@@ -133,8 +134,7 @@ export class BlockSet {
   /** Marks the matching series' samples in [mint, maxt] as deleted; returns the number of affected series. */
   async delete(matchers: readonly CompiledMatcher[], mint: number, maxt: number): Promise<number> {
     let touched = 0;
-    for (const block of this.#blocks) {
-      if (block.from > maxt || block.to <= mint) continue;
+    for (const block of blocksIn({ blocks: this.#blocks, mint, maxt })) {
       const tombstones = new Map(block.tombstones);
       const before = touched;
       const ordinals = selectPostings(block.index, matchers);

@@ -1,5 +1,7 @@
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { silentLogger } from '../base/logger.ts';
+import { Pace, turns } from '../base/turns/turns.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { decodePoints } from './chunk/index.ts';
@@ -92,6 +94,41 @@ test('lists of names, values and series match the samples, in head and blocks, a
     { numRuns: 150 },
   );
   expect(Object.entries(reached).filter(([, times]) => times < 20)).toEqual([]);
+});
+
+test('a selector is not refused for label values of blocks outside of its time range', async () => {
+  const clock = new FakeClock(start);
+  const store = await openStore({ dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger });
+  const append = (path: string): unknown => store.append(labelsFromObject({ path }), clock.now(), 1);
+  append('b'.repeat(200));
+  clock.jumpWall(6 * hour);
+  await store.maintain();
+  append('b');
+  expect(store.stats()).toMatchObject({ blocks: 1, series: 1 });
+  const pattern: Matcher = { type: '=~', name: 'path', value: '(b|c)*b(b|c){600}|b' };
+  const pace = new Pace();
+  const [late, early] = [[clock.now() - hour, clock.now()] as const, [start, start + hour] as const];
+  await store.prepare([pattern], ...late, pace);
+  expect(await store.series([[pattern]], ...late)).toEqual([[['path', 'b']]]);
+  const refused = { code: 'ERR_SELECTION_LIMIT' };
+  await expect(store.prepare([pattern], ...early, pace)).rejects.toMatchObject(refused);
+  await expect(store.series([[pattern]], ...early)).rejects.toMatchObject(refused);
+  await store.close();
+});
+
+test('a list takes turns between selectors and blocks, also where none finds a series', async () => {
+  const clock = new FakeClock(start);
+  const store = await openStore({ dir: '/s', files: new MemoryFiles(), clock, logger: silentLogger });
+  store.append(labelsFromObject({ x: 'a' }), start, 1);
+  clock.jumpWall(6 * hour);
+  await store.maintain();
+  const sets = Array.from({ length: 20 }, (_, i): Matcher[] => [{ type: '=', name: 'x', value: `${i}` }]);
+  const turn = jest.spyOn(turns, 'next');
+  expect(await store.labelNames(sets, -Infinity, Infinity)).toEqual([]);
+  // One for each selector in the head, and one for each in the block.
+  expect(turn.mock.calls.length).toBeGreaterThanOrEqual(2 * sets.length);
+  turn.mockRestore();
+  await store.close();
 });
 
 test('a list whose request was aborted ends when it next yields to other work', async () => {

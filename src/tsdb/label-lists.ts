@@ -8,8 +8,8 @@ import { compareLabels, compareUtf8, labelsKey } from './labels.ts';
 import type { Labels } from './labels.ts';
 import { compileSets } from './matcher.ts';
 import type { CompiledMatcher } from './matcher.ts';
-import { rememberMatches, selectPostings, type PostingsIndex } from './postings.ts';
-import { selectSeries, type Searched } from './select.ts';
+import { rememberMatches, selectPostings } from './postings.ts';
+import { blocksIn, indexesOf, selectSeries } from './select.ts';
 import type { ListOptions, MatcherSets } from './types.ts';
 
 /**
@@ -37,11 +37,6 @@ const seriesBytes = 48;
 const labelBytes = 64;
 const textBytes = 48;
 
-/** The indexes of blocks and of the head. They are in memory, and can be read even after the blocks were closed. */
-export function indexesOf({ blocks, head }: Pick<Searched, 'blocks' | 'head'>): PostingsIndex[] {
-  return [...blocks.map(({ index }) => index), head.postings];
-}
-
 /** The label sets of the matching series, sorted. A series that several selectors match is listed once. */
 export async function listSeries(
   listed: Listed,
@@ -52,7 +47,7 @@ export async function listSeries(
   const pace = new Pace(signal);
   const found = new Map<string, Labels>();
   for (const matchers of sets) {
-    await rememberMatches(matchers, indexesOf({ blocks: blockSet.blocks, head }), pace);
+    await rememberMatches(matchers, indexesOf({ blocks: blockSet.blocks, head, mint, maxt }), pace);
     const list: Labels[] = [];
     for (const series of selectSeries({ blocks: blockSet.blocks, head, matchers, mint, maxt, onBad })) {
       if (list.length >= limit) break;
@@ -82,14 +77,13 @@ export async function listTexts(
   const charge = chargeOf(texts, hold);
   const pace = new Pace(signal);
   const sets = compiled(matcherSets);
-  const inRange = (): Block[] => blockSet.blocks.filter((block) => block.from <= maxt && block.to > mint);
   for (const matchers of sets) {
-    await rememberMatches(matchers, indexesOf({ blocks: inRange(), head }), pace);
+    await rememberMatches(matchers, indexesOf({ blocks: blockSet.blocks, head, mint, maxt }), pace);
     head.collect(matchers, mint, maxt, name, texts);
     charge();
     await turn(signal);
   }
-  const used = inRange();
+  const used = blocksIn({ blocks: blockSet.blocks, mint, maxt });
   for (const block of used) block.acquire();
   try {
     for (const block of used) {
@@ -99,6 +93,7 @@ export async function listTexts(
           await turn(signal);
         }
         charge();
+        await turn(signal);
       }
     }
   } finally {

@@ -61,6 +61,15 @@ test('plain alternatives and prefixes never reach the regex engine', () => {
   compile.mockRestore();
 });
 
+test('a regular expression is evaluated once for each value, also of more than 100,000', () => {
+  const evaluate = jest.spyOn(RE2JS.prototype, 'testExact');
+  const { matches } = compileMatcher({ type: '=~', name: 'l', value: '[0-9]+7' });
+  for (let round = 0; round < 2; round++) for (let i = 0; i < 110_000; i++) matches(`${i}`);
+  // One more is for the empty text.
+  expect(evaluate.mock.calls.length).toBe(110_001);
+  evaluate.mockRestore();
+});
+
 test('an expression that makes backtracking engines hang is evaluated quickly', () => {
   const evil = compileMatcher({ type: '=~', name: 'l', value: '(a+)+b' });
   const before = process.cpuUsage();

@@ -1,6 +1,6 @@
 import { OperatorError } from '../base/errors.ts';
 import type { Pacing } from '../base/turns/turns.ts';
-import type { CompiledMatcher } from './matcher.ts';
+import { maxTests, type CompiledMatcher } from './matcher.ts';
 
 /** Ascending series numbers. */
 export type PostingList = ArrayLike<number>;
@@ -19,15 +19,15 @@ export interface PostingsIndex {
 
 const none: PostingList = [];
 
-/** Most tests of label values in one selection, which lets no other work run: some 50 ms. */
-const maxTests = 1_000_000;
-
 /** All matchers on one label: taken together, they read each of the label's lists at most once, however many they are. */
 interface Condition {
   readonly name: string;
   /** Whether only series with the label can satisfy the matchers. */
   readonly isRequired: boolean;
-  /** No other values can match, if the label is required; otherwise, no others can fail to match. Default: any can. */
+  /**
+   * The only values that can match (label required), or that can fail to match (not required). Undefined: all values are
+   * looked at.
+   */
   readonly values: readonly string[] | undefined;
   /** The values that `!=`, and `!~` with alternatives, refuse. */
   readonly refused: ReadonlySet<string>;
@@ -70,24 +70,28 @@ export function selectPostings(index: PostingsIndex, matchers: readonly Compiled
 /**
  * Makes matchers cache their answers for the values that a selection in some indexes tests, with turns for other work in
  * between: a regular expression may take long for each value.
- * Errors: ERR_SELECTION_LIMIT for more than a million tests of values in one index; those of matchers and pacing.
+ * Errors: ERR_SELECTION_LIMIT for more than a million tests of values in all indexes; those of matchers and pacing.
  */
 export async function rememberMatches(
   matchers: readonly CompiledMatcher[],
-  indexes: readonly Pick<PostingsIndex, 'values'>[],
+  indexes: readonly PostingsIndex[],
   pacing: Pacing,
 ): Promise<void> {
+  const conditions = conditionsOf(matchers);
   // A test of each value without the regex engine takes no longer than finding the value.
-  const slow = conditionsOf(matchers).filter(({ tests }) => tests.length > 1 || (tests[0]?.work ?? 0) > 0);
+  const slow = conditions.filter(({ tests }) => tests.length > 1 || (tests[0]?.work ?? 0) > 0);
+  if (slow.length === 0) return;
+  let times = 0;
   for (const index of indexes) {
-    let times = 0;
+    // A selection looks at no value then, either.
+    if (conditions.some((condition) => countOf(index, condition) === 0)) continue;
     for (const { name, values, refused, tests } of slow) {
       for (const value of values ?? index.values(name)) {
         if (refused.has(value)) continue;
         for (const { work, matches } of tests) {
           if (++times > maxTests) {
-            const reason = `too many tests of label values in one selection: more than ${maxTests}`;
-            throw new OperatorError('ERR_SELECTION_LIMIT', `matchers on ${name}: ${reason}`);
+            const reason = `too many tests of label values: more than ${maxTests} (at label ${name})`;
+            throw new OperatorError('ERR_SELECTION_LIMIT', `selector: ${reason}`);
           }
           const isMatch = matches(value);
           if (pacing.spend(1 + work * (10 + value.length))) await pacing.turn();
@@ -294,6 +298,7 @@ export class MemoryPostings implements PostingsIndex {
     const list = this.#names.get(name)?.get(value);
     return typeof list === 'number' ? [list] : list?.view();
   }
+
   count(name: string, value: string): number {
     const list = this.#names.get(name)?.get(value);
     return typeof list === 'number' ? 1 : (list?.length ?? 0);

@@ -4,7 +4,7 @@ import type { Head } from './head/head.ts';
 import type { HeadView } from './head/head-view.ts';
 import { compareLabels } from './labels.ts';
 import type { CompiledMatcher } from './matcher.ts';
-import { selectPostings } from './postings.ts';
+import { selectPostings, type PostingsIndex } from './postings.ts';
 import { SeriesInBlock, SeriesInHead, SeriesInPlaces, type FoundSeries } from './found-series.ts';
 import type { Selection } from './types.ts';
 
@@ -25,6 +25,18 @@ export interface Searched {
   readonly onBad: (block: Block, error: unknown) => void;
 }
 
+/** The blocks whose range overlaps [mint, maxt]. */
+export function blocksIn({ blocks, mint, maxt }: Pick<Searched, 'blocks' | 'mint' | 'maxt'>): Block[] {
+  return blocks.filter((block) => block.from <= maxt && block.to > mint);
+}
+
+/**
+ * The indexes of these blocks and of the head. They are in memory, and can be read even after the blocks were closed.
+ */
+export function indexesOf(searched: Pick<Searched, 'blocks' | 'head' | 'mint' | 'maxt'>): PostingsIndex[] {
+  return [...blocksIn(searched).map(({ index }) => index), searched.head.postings];
+}
+
 /**
  * The matching series of all blocks and the head, as they are at this moment.
  * Shape: sorted by labels; a series of several blocks, or of a block and the head, occurs once. Labels and chunks are
@@ -37,9 +49,9 @@ export class OpenSelection implements Selection {
   readonly #view: HeadView;
 
   constructor(searched: Searched) {
-    const { blocks, head, matchers, mint, maxt } = searched;
+    const { head, matchers, mint, maxt } = searched;
     this.#searched = searched;
-    this.#blocks = blocks.filter((block) => block.from <= maxt && block.to > mint);
+    this.#blocks = blocksIn(searched);
     this.#view = head.view(matchers, mint, maxt);
     for (const block of this.#blocks) block.acquire();
   }

@@ -54,6 +54,21 @@ describe('deleting', () => {
     await again.close();
   });
 
+  test('a deletion whose selector is refused deletes nothing, in the head neither', async () => {
+    const { store, clock } = await filled();
+    store.append(labelsFromObject({ __name__: 'm', s: 'b'.repeat(200) }), clock.now(), 1);
+    clock.jumpWall(6 * hour);
+    await store.maintain();
+    store.append(b, clock.now(), 1);
+    expect(store.stats().series).toBe(1);
+    const value = '(b|c)*b(b|c){600}|b';
+    const before = readSamples(store);
+    await expect(store.delete([{ type: '=~', name: 's', value }], -Infinity, Infinity)).rejects.toMatchObject({
+      code: 'ERR_SELECTION_LIMIT',
+    });
+    expect(readSamples(store)).toEqual(before);
+  });
+
   test('a series whose samples are all deleted is in no list, and the next merge frees its space', async () => {
     const { store } = await filled();
     const bytes = store.stats().blockBytes;

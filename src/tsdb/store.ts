@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { errorText } from '../base/errors.ts';
-import type { Pacing } from '../base/turns/turns.ts';
+import { Pace, type Pacing } from '../base/turns/turns.ts';
 import type { Logger } from '../base/logger.ts';
 import { blockRangeMs, rangeEnd, rangeStart } from './block-range.ts';
 import type { BlockSet } from './block-set.ts';
@@ -15,15 +15,15 @@ import type { FileLayer } from './disk/file-layer.ts';
 import { Head } from './head/head.ts';
 import type { HeadLog } from './head/head.ts';
 import type { HeadView } from './head/head-view.ts';
-import { indexesOf, listSeries, listTexts } from './label-lists.ts';
+import { listSeries, listTexts } from './label-lists.ts';
 import type { Listed } from './label-lists.ts';
 import type { Labels } from './labels.ts';
 import { LastingTime } from './lasting-time.ts';
 import { compileMatchers } from './matcher.ts';
-import type { Matcher } from './matcher.ts';
+import type { CompiledMatcher, Matcher } from './matcher.ts';
 import { rememberMatches } from './postings.ts';
 import { recover } from './recover.ts';
-import { OpenSelection, selectSeries, type Searched } from './select.ts';
+import { indexesOf, OpenSelection, selectSeries, type Searched } from './select.ts';
 import { writeSnapshot } from './snapshot.ts';
 import type {
   AppendResult,
@@ -213,10 +213,15 @@ class EmbeddedStore implements Store {
     return selectSeries(this.#searched(matchers, mint, maxt));
   }
 
-  async prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]> {
-    const compiled = compileMatchers(matchers);
-    await rememberMatches(compiled, indexesOf({ blocks: this.#blocks.blocks, head: this.#head }), pacing);
-    return compiled;
+  async prepare(
+    matchers: readonly Matcher[],
+    mint: number,
+    maxt: number,
+    pacing: Pacing,
+  ): Promise<readonly CompiledMatcher[]> {
+    const searched = this.#searched(matchers, mint, maxt);
+    await rememberMatches(searched.matchers, indexesOf(searched), pacing);
+    return searched.matchers;
   }
 
   hold(matchers: readonly Matcher[], mint: number, maxt: number): Selection {
@@ -286,8 +291,9 @@ class EmbeddedStore implements Store {
   }
 
   async delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number> {
-    const compiled = compileMatchers(matchers);
     return this.#change(async () => {
+      // A refusal that comes after the first deletion would be too late.
+      const compiled = await this.prepare(matchers, mint, maxt, new Pace());
       const inHead = this.#head.delete(compiled, mint, maxt, this.#log);
       if (inHead > 0) await this.commit();
       return inHead + (await this.#blocks.delete(compiled, mint, maxt));

@@ -211,9 +211,9 @@ export interface Store {
   /**
    * Compiles matchers for `select` and `hold`, which are not interrupted: regular expressions are evaluated beforehand on
    * the values that they are compared with, with turns in between. Errors: ERR_INPUT_INVALID; ERR_SELECTION_LIMIT for too
-   * many matchers on a label of too many values, and for a value that is too long for a regular expression.
+   * many tests of label values in the time range, and for a value that is too long for a regular expression.
    */
-  prepare(matchers: readonly Matcher[], pacing: Pacing): Promise<readonly Matcher[]>;
+  prepare(matchers: readonly Matcher[], mint: number, maxt: number, pacing: Pacing): Promise<readonly Matcher[]>;
   /**
    * Like `select`, for series that are read after the iteration, or without copies. Close the selection, or its memory
    * is never reused.
@@ -223,13 +223,13 @@ export interface Store {
   latest(matchers: readonly Matcher[], sinceMs: number): LatestSample[];
   /**
    * Labels of the series that match any of the sets (none: all) with a sample in the range, sorted. They are read from
-   * the indexes: a chunk is decoded only when the range lies within it. Errors: ERR_INPUT_INVALID, ERR_STORE_CORRUPT,
-   * the signal's.
+   * the indexes: a chunk is decoded only when the range lies within it. Errors: ERR_INPUT_INVALID, ERR_SELECTION_LIMIT,
+   * ERR_STORE_CORRUPT, the signal's.
    */
   series(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<Labels[]>;
-  /** The label names of the series that `series` lists, sorted. */
+  /** The label names of the series that `series` lists, sorted. Errors: those of `series`. */
   labelNames(matcherSets: MatcherSets, mint: number, maxt: number, options?: ListOptions): Promise<string[]>;
-  /** The values of label `name` of the series that `series` lists, sorted. */
+  /** The values of label `name` of the series that `series` lists, sorted. Errors: those of `series`. */
   labelValues(
     name: string,
     matcherSets: MatcherSets,
@@ -240,7 +240,8 @@ export interface Store {
   /**
    * Deletes the matching series' samples in [mint, maxt] (ms, inclusive), in the head and in blocks. Durable when it
    * resolves; later appends are not affected. Returns the number of affected parts (a series counts once for each block
-   * that holds it). Disk space is freed by the next merge. Errors: ERR_STORE_WRITE, system errors.
+   * that holds it). Disk space is freed by the next merge. Errors: ERR_INPUT_INVALID and
+   * ERR_SELECTION_LIMIT, before anything is deleted; ERR_STORE_WRITE, system errors.
    */
   delete(matchers: readonly Matcher[], mint: number, maxt: number): Promise<number>;
   /**

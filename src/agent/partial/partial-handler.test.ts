@@ -99,10 +99,10 @@ test('the store’s memory is released however an evaluation ends', async () => 
   const counting: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {
     select: (...asked) => store.select(...asked),
     stats: () => store.stats(),
-    prepare: async (matchers, pace) => {
+    prepare: async (matchers, mint, maxt, pace) => {
       await onPrepare();
-      await pace?.turn();
-      return store.prepare(matchers, pace);
+      await pace.turn();
+      return store.prepare(matchers, mint, maxt, pace);
     },
     hold: (...asked) => {
       const held = store.hold(...asked);

@@ -65,7 +65,7 @@ export class StoreSource implements SeriesSource {
     const foreign = { type: '!=', name: partition.label, value: partition.value } as const;
     const pace = new Pace(signal);
     const isRegex = asked.some(({ type }) => type === '=~' || type === '!~');
-    const matchers = isRegex ? await store.prepare(asked, pace) : asked;
+    const matchers = isRegex ? await store.prepare(asked, from, to, pace) : asked;
     this.#assertOpen();
     for (const _ of store.select([...matchers, foreign], from, to)) {
       this.partitionClean = false;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { RequestTarget } from '../../base/request-target.ts';
+import { Pace } from '../../base/turns/turns.ts';
 import { ParseError, parseSelector } from '../../promql/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
 import { answerJson, answerMethod, answerText } from './answers.ts';
@@ -10,7 +11,7 @@ import type { Route } from './routes.ts';
 const adminPath = '/api/v1/admin/tsdb/';
 
 export interface StoreAdminOptions {
-  readonly store: Pick<Store, 'snapshot' | 'delete'>;
+  readonly store: Pick<Store, 'snapshot' | 'prepare' | 'delete'>;
   /** Whether the caller may change the store. Others get 403. */
   readonly allowed: (req: IncomingMessage) => boolean;
   readonly logger: Logger;
@@ -19,7 +20,7 @@ export interface StoreAdminOptions {
 /**
  * Prometheus' admin calls for an agent's store. `POST …/snapshot` answers with the snapshot's name below
  * `store/snapshots`. `POST …/delete_series?match[]=…&start=…&end=…` answers with 204 when the samples are deleted for
- * good.
+ * good, and with 400 when one of the selectors exceeds a limit of the store: then nothing is deleted.
  * Times are Unix seconds or RFC 3339.
  */
 export function storeAdminRoute(options: StoreAdminOptions): Route {
@@ -57,8 +58,11 @@ async function serve(
     const value = JSON.stringify(params.get(name));
     return refuse(res, 400, 'bad_data', `invalid parameter "${name}": cannot parse ${value} to a valid timestamp`);
   }
+  // All are tried before the first one deletes anything.
+  const prepared: (readonly Matcher[])[] = [];
+  for (const matchers of sets) prepared.push(await store.prepare(matchers, start, end, new Pace()));
   let touched = 0;
-  for (const matchers of sets) touched += await store.delete(matchers, start, end);
+  for (const matchers of prepared) touched += await store.delete(matchers, start, end);
   logger.info('store: samples deleted', { selectors, start, end, touched });
   res.writeHead(204).end();
 }

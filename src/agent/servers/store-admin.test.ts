@@ -11,9 +11,14 @@ let allowed = true;
 let failure: Error | undefined;
 const store = {
   snapshot: () => Promise.resolve('/data/store/snapshots/20260101T000000000Z'),
+  prepare: (matchers: readonly Matcher[], mint: number, maxt: number) => {
+    const isRefused = failure !== undefined && matchers.some(({ value }) => value === 'refused');
+    if (!isRefused) return Promise.resolve(matchers.map((matcher) => ({ ...matcher, prepared: [mint, maxt] })));
+    return Promise.reject(failure!);
+  },
   delete: (matchers: readonly Matcher[], mint: number, maxt: number) => {
     calls.push([matchers, mint, maxt]);
-    return failure === undefined ? Promise.resolve(1) : Promise.reject(failure);
+    return Promise.resolve(1);
   },
 };
 const handler = routed([storeAdminRoute({ store, allowed: () => allowed, logger: silentLogger })], (res) =>
@@ -45,7 +50,11 @@ describe('admin calls of the store', () => {
     const response = await post('delete_series?match[]=up{a=~"b|c"}&start=1.5&end=1970-01-01T00:00:02Z');
     expect(response.status).toBe(204);
     expect(calls).toEqual([
-      [[expect.objectContaining({ name: 'a', type: '=~', value: 'b|c' }), nameIs('up')], 1500, 2000],
+      [
+        [expect.objectContaining({ name: 'a', type: '=~', value: 'b|c', prepared: [1500, 2000] }), nameIs('up')],
+        1500,
+        2000,
+      ],
     ]);
     await post('delete_series?match[]=up&match[]=down');
     expect(calls.slice(1)).toEqual([
@@ -65,11 +74,12 @@ describe('admin calls of the store', () => {
     expect(calls).toEqual([]);
   });
 
-  test('a limit of the store that a selector exceeds is told', async () => {
+  test('where a selector exceeds a limit of the store, that is told, and nothing is deleted', async () => {
     failure = new OperatorError('ERR_SELECTION_LIMIT', 'matcher on path: label value of 90 characters');
-    const response = await post('delete_series?match[]=up');
+    const response = await post('delete_series?match[]=up&match[]=refused');
     const error = 'matcher on path: label value of 90 characters';
     expect([response.status, await response.json()]).toEqual([400, { status: 'error', errorType: 'bad_data', error }]);
+    expect(calls).toEqual([]);
   });
 
   test('a caller that may only read is refused; paths outside /api/v1/admin go to the next handler', async () => {

@@ -1,6 +1,6 @@
 import { errorText, isOperatorError, OperatorError } from '../../base/errors.ts';
 import { recutChunk } from '../chunk/index.ts';
-import { compileSets } from '../matcher.ts';
+import { compileSets, type Matcher } from '../matcher.ts';
 import type { SelectedSeries, Store, Chunk } from '../types.ts';
 import { encodedChunkBytes } from './chunked-series.ts';
 import { FrameParts } from './frame-parts.ts';
@@ -127,12 +127,20 @@ async function isClean(
 ): Promise<boolean> {
   const foreign = { type: '!=', name, value } as const;
   const pace = new Pace(signal);
-  for (const { matchers, startMs, endMs } of queries) {
-    const prepared = (await store.prepare?.(matchers, pace)) ?? matchers;
-    for (const _ of store.select([...prepared, foreign], startMs, endMs)) return false;
+  for (const query of queries) {
+    const prepared = await preparedFor(store, query, pace);
+    for (const _ of store.select([...prepared, foreign], query.startMs, query.endMs)) return false;
     if (pace.spend(searchWork)) await pace.turn();
   }
   return true;
+}
+
+async function preparedFor(
+  store: ReadStore,
+  { matchers, startMs, endMs }: ReadQuery,
+  pace: Pacing,
+): Promise<readonly Matcher[]> {
+  return (await store.prepare?.(matchers, startMs, endMs, pace)) ?? matchers;
 }
 
 function decodeRequest({ headers, body }: RemoteReadHttpRequest, maxBytes: number): ReadRequest {
@@ -163,7 +171,7 @@ async function sampledResponse(
   for (const query of queries) {
     const encoded: Uint8Array[] = [];
     results.push(encoded);
-    const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
+    const matchers = await preparedFor(store, query, pace);
     for (const found of store.select(matchers, query.startMs, query.endMs)) {
       const chunks = found.chunks();
       const series = encodeTimeSeries(found.labels, chunks, query.startMs, query.endMs);
@@ -190,7 +198,7 @@ async function* streamed(
     const parts = new FrameParts(reusesParts);
     const pace = new Pace(signal, own);
     for (const [index, query] of queries.entries()) {
-      const matchers = (await store.prepare?.(query.matchers, pace)) ?? query.matchers;
+      const matchers = await preparedFor(store, query, pace);
       for (const series of store.select(matchers, query.startMs, query.endMs)) {
         const work = addSeries(parts, series, query, index, maxFrameBytes);
         if (parts.isFull) {
