@@ -1,7 +1,10 @@
 import type { RE2JS } from 're2js';
 
-/** A match of a pattern of RE2. */
-type Match = ReturnType<RE2JS['matcher']>;
+/** What a replacement needs of a match: the texts of its groups. */
+export type Match = Pick<ReturnType<RE2JS['matcher']>, 'group'>;
+
+/** What a replacement needs of a pattern: the names and the number of its groups. */
+export type Groups = Pick<RE2JS, 'namedGroups' | 'groupCount'>;
 
 /** What Go takes for the number of a group. A longer run of digits, or one with zeros in front, is a name. */
 const isNumber = /^(?:0|[1-9]\d{0,8})$/;
@@ -11,7 +14,7 @@ const isNumber = /^(?:0|[1-9]\d{0,8})$/;
  * a dollar; an unknown or unmatched group is empty, a malformed reference stays as it is.
  * The returned function gives the parts of the text for a match of `regex`, without those that are always empty.
  */
-export function readReplacement(replacement: string, regex: RE2JS): (match: Match) => string[] {
+export function readReplacement(replacement: string, regex: Groups): (match: Match) => string[] {
   const parts: (string | { group: number })[] = [];
   const names = regex.namedGroups() as Record<string, number>;
   const reference = /\$(?:\$|\{([\p{L}\p{Nd}_]+)\}|([\p{L}\p{Nd}_]+))/gu;

@@ -281,6 +281,10 @@ export const adversarialQuestions: readonly AdversarialQuestion[] = [
   },
   // Texts of labels.
   {
+    name: 'a label replaced by a choice of thirty thousand texts',
+    query: `label_replace(load, "a", "$1", "pod", "(${joined(30_000, '|', (i) => i.toString(36))})")`,
+  },
+  {
     name: 'two hundred replaced labels',
     query: chained(200, (inner, i) => `label_replace(${inner}, "l${i}", "$1", "pod", "(.*)")`, 'load'),
   },

@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { RE2JS } from 're2js';
 import { MemorySource } from '../../../testing/promql/memory-source.ts';
 import { parseMetric } from '../../../testing/promql/series-description.ts';
 import { Engine, labelValue, type QueryResult } from '../../index.ts';
@@ -35,3 +37,24 @@ test('a replacement with more references than a label value may have characters 
     Array.from({ length: series }, () => '$'.repeat(4_096)),
   );
 });
+
+test.each([
+  ['pod-1|pod-2', '<$0|$1>', ['<pod-1|>', '<pod-2|>']],
+  ['(pod-1|pod-2)', '<$0|$1|$2|$$>', ['<pod-1|pod-1||$>', '<pod-2|pod-2||$>']],
+  ['(?:pod-1|pod-2)', '<$1>', ['<>', '<>']],
+  ['pod-1', '<$0>${name}', ['<pod-1>']],
+  ['pod-1.*', '<$0|$1>', [...'0123456789', ''].map((n) => `<pod-1${n}|>`)],
+  ['pod-9.+', '<$0>', [...'0123456789'].map((n) => `<pod-9${n}>`)],
+])(
+  'texts, their alternatives and prefixes are replaced without the regex engine: %s',
+  async (pattern, text, expected) => {
+    const compile = jest.spyOn(RE2JS, 'compile');
+    const query = `label_replace(x, "to", "${text}", "pod", "${pattern}")`;
+    const { value } = await engine.instant(query, 0, { source });
+    if (value.type !== 'vector') throw new Error(value.type);
+    const found = value.elements.map(({ labels }) => labelValue(labels, 'to')).filter((to) => to !== '');
+    expect(found.sort()).toEqual(expected);
+    expect(compile.mock.calls.length).toBe(0);
+    compile.mockRestore();
+  },
+);

@@ -1,5 +1,6 @@
 import { patternCost } from '../../../base/text/pattern-cost.ts';
-import { readReplacement } from '../../../base/text/replacement.ts';
+import { regexShape, shapeTest } from '../../../base/text/regex-shape.ts';
+import { readReplacement, type Groups, type Match } from '../../../base/text/replacement.ts';
 import { QueryError, executionError } from '../../errors.ts';
 import { queryLimits } from '../../limits.ts';
 import { checkPattern, compileWithin, type LimitedPattern } from '../../matching/pattern.ts';
@@ -26,10 +27,10 @@ export async function labelReplace(
 ): Promise<Column[]> {
   const { budget } = context;
   const [target, replacement, source, pattern] = texts as [string, string, string, string];
-  const limited = compileReplaced(pattern);
+  const matching = compileReplaced(pattern);
   if (!isValidName(target)) throw executionError(`invalid destination label name in label_replace(): ${target}`);
   const references = referencesWithin(replacement);
-  const expand = parseTemplate(replacement, limited);
+  const expand = parseTemplate(replacement, matching);
   const known = new Map<string, string | null>();
   const replaced: Column[] = [];
   // The time of a match depends on pattern and value; the most expensive match takes a whole slice of the event loop.
@@ -61,8 +62,32 @@ function referencesWithin(replacement: string): number {
   throw executionError(`replacement with ${references} references ($), at most ${queryLimits.labelLength}`);
 }
 
+interface WholeMatching {
+  readonly groups: Groups;
+  /** The match of a whole value, or null. */
+  readonly match: (value: string) => Match | null;
+}
+
 /** Errors: `execution` for a pattern that is invalid or too expensive. */
-function compileReplaced(pattern: string): LimitedPattern {
+function compileReplaced(pattern: string): WholeMatching {
+  const shape = regexShape(pattern);
+  if (shape.kind !== 'other') {
+    // Such a pattern has at most one group, which has no name and is around all of it.
+    const count = pattern.startsWith('(') && !pattern.startsWith('(?:') ? 1 : 0;
+    const test = shapeTest(shape);
+    const groups = { namedGroups: () => ({}), groupCount: () => count };
+    return { groups, match: (value) => (test(value) ? { group: () => value } : null) };
+  }
+  const { regex, allow } = compileEngine(pattern);
+  const match = (value: string): Match | null => {
+    allow(value);
+    const matcher = regex.matcher(value);
+    return matcher.matches() ? matcher : null;
+  };
+  return { groups: regex, match };
+}
+
+function compileEngine(pattern: string): LimitedPattern {
   try {
     // The pattern is checked alone first: the group that is put around it could balance an unbalanced pattern.
     if (checkPattern(pattern) === null) return compileWithin(pattern, `^(?s:${pattern})$`);
@@ -114,11 +139,10 @@ function relabelled(column: Column, name: string, value: string): Column {
  * A function that expands a replacement for a value. It gives null for a value that the pattern does not match as a
  * whole.
  */
-function parseTemplate(template: string, { regex, allow }: LimitedPattern): (value: string) => string | null {
-  const expand = readReplacement(template, regex);
+function parseTemplate(template: string, { groups, match }: WholeMatching): (value: string) => string | null {
+  const expand = readReplacement(template, groups);
   return (value) => {
-    allow(value);
-    const matcher = regex.matcher(value);
-    return matcher.matches() ? joinedWithin(expand(matcher), '') : null;
+    const found = match(value);
+    return found && joinedWithin(expand(found), '');
   };
 }
