@@ -240,20 +240,33 @@ export async function inLabelOrder<T extends { readonly labels: Labels }>(
   budget: Pacing,
   columns: readonly T[],
 ): Promise<readonly T[]> {
+  const work = await compareWorkOf(budget, columns);
   for (let i = 1; i < columns.length; i++) {
     if (compareLabels(columns[i - 1]!.labels, columns[i]!.labels) > 0) return sortColumns(budget, columns);
-    if (budget.spend(compareWork)) await budget.turn();
+    if (budget.spend(work)) await budget.turn();
   }
   return columns;
 }
 
-/** Pacing counts work in samples: comparing two label sets counts as this many. */
+/** Pacing counts work in samples: comparing two label sets counts as at least this many, and as one for 8 characters. */
 const compareWork = 20;
+const charactersPerWork = 8;
+
+/** The most that comparing two of the columns may take. */
+async function compareWorkOf(budget: Pacing, columns: readonly { readonly labels: Labels }[]): Promise<number> {
+  let longest = 0;
+  for (const { labels } of columns) {
+    longest = Math.max(longest, textLength(labels));
+    if (budget.spend(labels.length)) await budget.turn();
+  }
+  return Math.max(compareWork, longest / charactersPerWork);
+}
 
 /** The columns sorted by their labels. */
-export function sortColumns<T extends { readonly labels: Labels }>(
+export async function sortColumns<T extends { readonly labels: Labels }>(
   budget: Pacing,
   columns: readonly T[],
 ): Promise<T[]> {
-  return sortInTurns(budget, columns, (a, b) => compareLabels(a.labels, b.labels), compareWork);
+  const work = await compareWorkOf(budget, columns);
+  return sortInTurns(budget, columns, (a, b) => compareLabels(a.labels, b.labels), work);
 }

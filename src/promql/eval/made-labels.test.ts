@@ -1,5 +1,5 @@
 import { MemorySource } from '../../testing/promql/memory-source.ts';
-import { Engine } from '../index.ts';
+import { emptyHistogram, Engine } from '../index.ts';
 import { parseMetric } from '../../testing/promql/series-description.ts';
 import { queryLimits } from '../limits.ts';
 
@@ -11,6 +11,11 @@ const source = new MemorySource();
 for (const metric of ['x{job="j",instance="i"}', `target_info{job="j",instance="i",more="${'y'.repeat(each)}"}`]) {
   source.load(parseMetric(metric), [{ time: 0, value: 1 }]);
 }
+const indexes = Array.from({ length: 4_096 }, (_, i) => i);
+const positive = { indexes, counts: indexes.map(() => 1) };
+source.load(parseMetric('wide'), [
+  { time: 0, value: NaN, histogram: { ...emptyHistogram, schema: 8, count: 4_096, positive } },
+]);
 const engine = new Engine({ experimentalFunctions: true });
 const ask = (query: string): Promise<unknown> => engine.instant(query, 0, { source });
 
@@ -32,6 +37,7 @@ test.each([
   ['label_join', `label_join(${withLabels(most)}, "more", "", "l0")`],
   ['group_left', `${withLabels(most)} * on () group_left (more) ${more}`],
   ['group_right', `${more} * on () group_right (more) ${withLabels(most)}`],
+  ['count_values', 'count_values("v", wide)'],
   ['info', `info(${withLabels(most, 'x')})`],
 ])('labels that %s makes too long together are refused, and the error tells the limit', async (_, query) => {
   await expect(ask(query)).rejects.toMatchObject(refusal);

@@ -92,6 +92,15 @@ test('limit_ratio yields as often as the length of the labels takes that it hash
   expect(turns.hashing - turns.without).toBeGreaterThanOrEqual((150 * length) / 20_000);
 });
 
+test('columns are sorted with turns that depend on the length of their labels', async () => {
+  const length = 4_000;
+  const long = `label_replace(x, "a", "${'y'.repeat(length)}", "", "")`;
+  const turns = { without: 0, sorting: 0 };
+  await run(`sum(${long})`, (turn) => (turns.without = turn), undefined, 1);
+  await run(`sum(limitk(1000, ${long}))`, (turn) => (turns.sorting = turn), undefined, 1);
+  expect(turns.sorting - turns.without).toBeGreaterThanOrEqual((150 * length) / 8 / 20_000);
+});
+
 describe('info() about one series at very many steps yields to other work', () => {
   const count = 20_000;
   const one = new MemorySource();

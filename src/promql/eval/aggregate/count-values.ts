@@ -9,6 +9,7 @@ import { ColumnBuilder, absent, isHistogram, leastWeight, type Column } from '..
 import { sampleBytes } from '../budget.ts';
 import type { EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
+import { labelsWithin } from '../made-labels.ts';
 import { histogramWork } from '../histogram-work.ts';
 
 /** Turning a sample's value into a label costs as much as reading this many samples. */
@@ -37,7 +38,7 @@ export async function countValues(
       if (budget.spend(work + histogramWork(histogram))) await budget.turn();
       const text = histogram === null ? formatFloatPlain(column.values[step]!) : histogramText(histogram);
       const all = filterLabels(setLabel(column.labels, label, text), keep);
-      const labels = all.length === 0 ? noLabels : all;
+      const labels = all.length === 0 ? noLabels : labelsWithin(all);
       const key = labelsKey(labels);
       let entry = found.get(key);
       if (entry === undefined) {
