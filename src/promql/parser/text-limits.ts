@@ -3,8 +3,8 @@ import { queryLimits } from '../limits.ts';
 import { childrenOf, type Expr } from './ast.ts';
 
 /**
- * Counts the characters, selectors, matchers, listed labels and regular expressions of one query while it is parsed, or of all
- * selectors of one request. Each method returns the reason to refuse, or null.
+ * Counts the characters, selectors, matchers, listed labels and regular expressions of one query while it is parsed, or
+ * of all selectors of one request. Each method returns the reason to refuse, or null.
  */
 export class TextLimits {
   #length = 0;
