@@ -75,7 +75,8 @@ export class AddressIndex {
   readonly #pods = new Map<string, IndexedPod>();
   readonly #podsOfNamespace = new Map<string, Set<IndexedPod>>();
   readonly #workloads = new Map<string, Workload>();
-  #workloadsByName: Map<string, Workload[]> | undefined;
+  /** By namespace and name. */
+  #workloadsByName: ReadonlyMap<string, Workload> | undefined;
   readonly #services = new Map<string, IndexedService>();
   readonly #nodes = new Map<string, IndexedNode>();
   readonly #blocks = new AddressBlocks();
@@ -203,11 +204,9 @@ export class AddressIndex {
     return workload;
   }
 
-  /** The workload of that name in the namespace, else the only one of that name in the cluster. */
   workloadNamed(name: string, namespace: string): Workload | undefined {
-    this.#workloadsByName ??= Map.groupBy(this.#workloads.values(), (workload) => workload.name);
-    const named = this.#workloadsByName.get(name) ?? [];
-    return named.find((workload) => workload.namespace === namespace) ?? (named.length === 1 ? named[0] : undefined);
+    this.#workloadsByName ??= new Map(this.#workloads.values().map((one) => [`${one.namespace}/${one.name}`, one]));
+    return this.#workloadsByName.get(`${namespace}/${name}`);
   }
 
   get size(): { readonly pods: number; readonly services: number; readonly addresses: number } {

@@ -120,14 +120,21 @@ test.each([
   ['fd00--1.shop.pod', 'pod shop/web-6 of Pod web-6'],
   ['10-244-9-9.shop.pod.cluster.local', 'unknown'],
   ['a-b.shop.svc.cluster.local', 'unknown'],
+  ['vault', 'unknown'],
+  ['10-0-0-7.bank.pod', 'pod bank/vault-1 of Deployment vault'],
+  ['10-0-0-7.shop.pod', 'unknown'],
+  ['10-0-0-7.checkout.shop.svc', 'unknown'],
+  ['192-168-0-1.shop.pod', 'unknown'],
+  ['203-0-113-9.shop.pod', 'unknown'],
 ])('a request from a pod of shop to %s goes to %s', (host, owner) => {
   const index = new AddressIndex();
   index.setPod(aPod('web-1', ofDeployment('web')), start);
   index.setPod(aPod('web-6', { ips: ['fd00::1'] }), start);
-  index.setNode({ name: 'n', ips: [], podCidrs: ['10.244.0.0/16'] }, start);
+  index.setPod(aPod('vault-1', { ...ofDeployment('vault'), namespace: 'bank', ips: ['10.0.0.7'] }), start);
+  index.setNode({ name: 'n', ips: ['192.168.0.1'], podCidrs: ['10.244.0.0/16'] }, start);
   const checkout = { namespace: 'shop', name: 'checkout', ips: [], selector: { app: 'web' }, fromMs: start };
   index.setService(checkout, start);
-  expect(text(ownerOfHost(index, host, 'shop', start))).toBe(owner);
+  expect(text(ownerOfHost(index, host, { namespace: 'shop', timeMs: start }))).toBe(owner);
 });
 
 const node = { name: 'node-1', ips: ['192.168.0.1'], podCidrs: [] };

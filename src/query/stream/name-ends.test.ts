@@ -82,6 +82,20 @@ test('a Service that a visible pod called is named, even in a namespace hidden f
   expect(span!.peer).toEqual(named);
 });
 
+test.each([
+  ['the bare name of a workload elsewhere', 'checkout', undefined],
+  ['an address and a namespace that is not its own', '10-0-1-1.web.pod', undefined],
+  ['a workload', 'checkout.checkout', 'checkout.checkout'],
+  ['a workload that does not exist', 'gone.checkout', 'gone.checkout'],
+  ['a Service', 'checkout.checkout.svc', 'checkout.checkout.svc'],
+  ['a Service that does not exist', 'gone.checkout.svc', 'gone.checkout.svc'],
+  ['a pod by its address', '10-0-1-1.checkout.pod', '10-0-1-1.checkout.pod'],
+])('a host of a namespace hidden from the reader stays the text of the request: %s', (_what, host, text) => {
+  const namer = new EndNamer(cluster(), () => new Set(['web']));
+  const { span } = namer.named(aSpan({ ...ofWeb, attributes: { 'server.address': host } }));
+  expect(span!.peer).toEqual(text && { address: text, cidr: text });
+});
+
 test('the peer that an agent reports is dropped, because an agent knows only its own pods', () => {
   const namer = new EndNamer(cluster(), () => undefined);
   const { span } = namer.named(aSpan({ ...ofWeb, peer: { namespace: 'bank', name: 'vault' } }));

@@ -11,7 +11,7 @@ const mostCallers = 10_000;
  * caller is found by its address where the policy lets agents keep it, else by its own span of the same request.
  * Guarantees: a name that an agent gave is never replaced. For a peer in a namespace that the reader may not see, only
  * the namespace and the workload are named, neither pod nor node; or the Service is named, when the reader's own pod
- * called the peer by the Service's name or address.
+ * called the peer by the Service's address.
  */
 export class EndNamer {
   readonly #index: AddressIndex;
@@ -54,9 +54,11 @@ export class EndNamer {
     if (asks) this.#remember(span);
     else if (span.kind !== 'server' && span.kind !== 'consumer') return undefined;
     const hosts = asks ? ['network.peer.address', 'server.address'] : ['client.address', 'network.peer.address'];
+    const context = { namespace: span.namespace ?? '', timeMs: atMs, visible: this.#visible() };
     for (const host of hosts.map(text)) {
-      const owner = host === '' ? undefined : ownerOfHost(this.#index, host, span.namespace ?? '', atMs);
-      if (owner !== undefined && owner.kind !== 'unknown') return this.#endOf(owner, host);
+      if (host === '') continue;
+      const owner = ownerOfHost(this.#index, host, context);
+      if (owner.kind !== 'unknown') return this.#endOf(owner, host);
     }
     if (asks) return undefined;
     const key = `${span.traceId} ${span.parentSpanId ?? ''}`;

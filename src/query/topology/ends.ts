@@ -42,8 +42,8 @@ export class Ends {
 
   /** The end that a host's name or address belongs to. */
   host(host: string, namespace: string): End {
-    const { index, atMs } = this.#options;
-    return this.#end(ownerOfHost(index, host, namespace, atMs));
+    const { index, atMs, visible } = this.#options;
+    return this.#end(ownerOfHost(index, host, { namespace, timeMs: atMs, visible }));
   }
 
   /** An end of a flow: by its labels, else by its address. */

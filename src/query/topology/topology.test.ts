@@ -22,6 +22,10 @@ const bounds = ['0.1', '1', '+Inf'];
 
 /** The end of five minutes in which servers of two namespaces share a node, and flows have several transports. */
 const mixedAt = end - 10_800_000;
+/** The end of five minutes in which a pod of ops asks hosts of another namespace. */
+const hostsAt = end - 14_400_000;
+const hostsOfOthers = ['cart', 'cart.shop', 'gone.shop', 'checkout-svc.shop.svc', 'gone.shop.svc.cluster.local'];
+const dashedHosts = ['10-0-0-3.x.pod', '10-0-0-3.shop.pod', '10-0-0-9.shop.pod'];
 
 let cluster: AgentCluster;
 let server: QueryServer;
@@ -181,6 +185,10 @@ beforeAll(async () => {
     { k8s_namespace_name: 'ops', k8s_pod_name: 'probe', server_address: 'web.shop' },
     4,
   );
+  for (const host of [...hostsOfOthers, ...dashedHosts, '10.0.0.1']) {
+    const probe = { k8s_namespace_name: 'ops', k8s_pod_name: 'probe', server_address: host };
+    requests('node-2', 'http_client_request_duration', probe, 4, httpOutcomes, hostsAt);
+  }
   flow('node-1', 'request', 'web', 'checkout', 1_000);
   flow('node-2', 'request', 'web', 'checkout', 1_000);
   flow('node-2', 'response', 'checkout', 'web', 5_000);
@@ -367,12 +375,34 @@ test('workloads can be grouped by namespace or node, and a namespace filter keep
   expect((await topology({ by: 'node' })).edges.map(({ id }) => id)).toContain('node/node-1>node/node-2>http');
 });
 
-test('a tenant sees its own edges and the names of direct peers, but no other edges of these peers', async () => {
-  expect(lines(await topology({}, 'ops'))).toEqual(['workload/ops/Pod/probe>web>http requests 4 0.1 55.555556  ']);
-  const { nodes: seen } = await topology({}, 'ops');
+test('a tenant sees its own edges and the names of peers by address, but no other edges of these peers', async () => {
+  const { nodes: seen, edges } = await topology({ end: String(hostsAt / 1000) }, 'ops');
+  expect(edges.map(({ source }) => source)).toEqual(edges.map(() => 'workload/ops/Pod/probe'));
+  expect(seen.flatMap(({ kind, id }) => (kind === 'workload' ? [id] : [])).sort()).toEqual([
+    'workload/ops/Pod/probe',
+    'workload/shop/Deployment/web',
+  ]);
   const web = seen.find(({ name }) => name === 'web')!;
   expect([web.node, round(web.inbound.requestRate), web.outbound.requestRate]).toEqual([undefined, 4, null]);
-  expect((await topology({ by: 'node' }, 'ops')).edges.map(({ id }) => id)).toEqual(['node/node-2>unknown>http']);
+  const byNode = await topology({ by: 'node', end: String(hostsAt / 1000) }, 'ops');
+  expect(byNode.edges.map(({ id }) => id)).toContain('node/node-2>unknown>http');
+  expect(byNode.nodes.filter(({ kind }) => kind === 'node').map(({ name }) => name)).toEqual(['node-2']);
+});
+
+test('a host that a tenant names in a namespace hidden from it stays the text, whether it exists or not', async () => {
+  const targets = async (token: string): Promise<string[]> => {
+    const { edges } = await topology({ end: String(hostsAt / 1000) }, token);
+    return edges.map(({ target }) => target.replace('workload/shop/Deployment/', '')).sort();
+  };
+  expect(await targets('ops')).toEqual(
+    [
+      ...['external/cart.shop', 'external/gone.shop', 'external/checkout-svc.shop.svc'],
+      ...['external/gone.shop.svc.cluster.local', 'external/10-0-0-3.shop.pod', 'external/10-0-0-9.shop.pod'],
+      ...['external/10-0-0-3.x.pod', 'unknown', 'web'],
+    ].sort(),
+  );
+  const ofAdmin = await targets('admin');
+  expect(ofAdmin).toEqual(['cart', 'checkout', 'external/cart.shop', 'external/gone.shop', 'unknown', 'web']);
 });
 
 test('a node that does not answer makes the answer degraded', async () => {
