@@ -21,9 +21,10 @@ export interface HostContext {
 
 /**
  * Resolves the host of a request: an address, the DNS name of a Service or pod of the cluster
- * (`10-0-0-1.namespace.pod`), the name of a workload, or a name outside the cluster. The sender chooses this text
- * freely. So a bare name is only looked up in the sender's namespace, an address with dashes must belong to the
- * namespace beside it, and a name of a namespace that the reader may not see is external, whether it exists or not.
+ * (`10-0-0-1.namespace.pod`), the name of a workload, with its namespace when that is not the sender's, or a name
+ * outside the cluster. The sender chooses this text freely. So a bare name is only looked up in the sender's namespace,
+ * an address with dashes must belong to the namespace beside it, and a name of a namespace that the reader may not see
+ * is external, whether it exists or not.
  */
 export function ownerOfHost(index: AddressIndex, host: string, context: HostContext): AddressOwner {
   const { timeMs, visible } = context;
@@ -43,7 +44,7 @@ export function ownerOfHost(index: AddressIndex, host: string, context: HostCont
     const address = ['.', ':'].map((point) => first.replaceAll('-', point)).find((text) => isIP(text) !== 0);
     if (address !== undefined) return inNamespace(index.at(address, timeMs), namespace);
   }
-  if (second === undefined) {
+  if (third === undefined) {
     const workload = index.workloadNamed(first, namespace);
     if (workload) return { kind: 'workload', workload };
   }
