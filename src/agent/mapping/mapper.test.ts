@@ -636,6 +636,7 @@ test('overflow series are limited for each namespace, so that one namespace leav
 test('client series keep the names of up to a hundred servers; a pod of this node is named by its workload', () => {
   const identity = nodePods(
     aPod('shop/p1', { containers: [] }),
+    aPod('pay/api-0', { containers: [] }),
     aPod('pay/db-0', { ip: '10.0.0.9', owner: ['StatefulSet', 'db'] }),
   );
   const mapper = new SeriesMapper(defaultPolicy('n1'), identity);
@@ -646,20 +647,21 @@ test('client series keep the names of up to a hundred servers; a pod of this nod
     start: () => {},
     stored: () => NaN,
   };
-  const send = (at: number, name: string, servers: readonly string[]): string[] => {
+  const send = (at: number, name: string, servers: readonly string[], sender = pod('p1')): string[] => {
     seen.length = 0;
     const points = servers.map((server) => numberPoint({ at, value: 1, labels: { 'server.address': server } }));
     const data = { kind: 'sum', temporality: 'cumulative', monotonic: true, points } as const;
     const now = { wall: t0 + at * 1_000, mono: at * 1_000 };
-    mapper.add(request([{ name, description: '', unit: '', data }], pod('p1')), now, sink);
+    mapper.add(request([{ name, description: '', unit: '', data }], sender), now, sink);
     mapper.flush(sink);
     return [...seen];
   };
   expect(send(1, 'http.client.x', ['api.shop.svc', '10.0.0.9', '10.7.7.7'])).toEqual([
     'api.shop.svc',
-    'db',
+    'db.pay',
     '10.7.7.7',
   ]);
+  expect(send(1, 'http.client.x', ['10.0.0.9'], { 'service.instance.id': 'pay.api-0.a' })).toEqual(['db']);
   expect(send(1, 'http.server.x', ['shop.example'])).toEqual(['-']);
   const many = send(
     2,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { changeCount } from '../../base/collections/counts.ts';
+import type { PodIdentity } from '../identity/pod-identity.ts';
 import type { PodIndex } from '../identity/pod-index.ts';
 import { overflowValue } from './series-limits.ts';
 import type { Stream } from './stream.ts';
@@ -15,8 +16,9 @@ export const maxPeersPerSender = 100;
 
 /**
  * The servers that clients talk to, as the label `server_address` names them: the workload when the address belongs to
- * a pod of this node, else the instrument's name. Beyond `maxPeersPerSender` names of one sender all others share one
- * name. A name is freed when the last of its streams is removed.
+ * a pod of this node, else the instrument's name. As in the instrument's names, a workload of another namespace than
+ * the sender's is followed by its namespace. Beyond `maxPeersPerSender` names of one sender all others share one name.
+ * A name is freed when the last of its streams is removed.
  */
 export class PeerNames {
   readonly #pods: PodIndex;
@@ -32,8 +34,8 @@ export class PeerNames {
     this.release(stream);
     if (address === '' || !clientMetrics.some((prefix) => stream.otlpName.startsWith(prefix))) return '';
     const pod = isIP(address) === 0 ? undefined : this.#pods.withIp(address);
-    const name = pod ? (pod.attributes['k8s.owner.name'] ?? pod.name) : address;
     const sender = stream.sender?.pod;
+    const name = pod ? workloadName(pod, sender?.namespace) : address;
     const key = sender ? `${sender.namespace}/${sender.name}` : '';
     let names = this.#senders.get(key);
     if (!names) this.#senders.set(key, (names = new Map()));
@@ -52,4 +54,9 @@ export class PeerNames {
     changeCount(names, name, -1);
     if (names.size === 0) this.#senders.delete(sender);
   }
+}
+
+function workloadName(pod: PodIdentity, senderNamespace: string | undefined): string {
+  const name = pod.attributes['k8s.owner.name'] ?? pod.name;
+  return pod.namespace === senderNamespace ? name : `${name}.${pod.namespace}`;
 }
