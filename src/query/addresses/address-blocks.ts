@@ -37,6 +37,14 @@ export class AddressBlocks {
       });
   }
 
+  /** The name that a policy gives the most specific range of the address. */
+  named(address: string): string | undefined {
+    const family = isIP(address);
+    if (family === 0) return undefined;
+    const type = family === 4 ? 'ipv4' : 'ipv6';
+    return this.#named.find(({ list }) => list.check(address, type))?.name;
+  }
+
   /**
    * The name of an address. Undefined for an unnamed one of the pod network or of loopback, and for text that is not an
    * address.
@@ -44,9 +52,9 @@ export class AddressBlocks {
   outside(address: string): string | undefined {
     const family = isIP(address);
     if (family === 0) return undefined;
+    const named = this.named(address);
+    if (named !== undefined) return named;
     const type = family === 4 ? 'ipv4' : 'ipv6';
-    const named = this.#named.find(({ list }) => list.check(address, type));
-    if (named) return named.name;
     this.#ofPods ??= listOf([...this.#podCidrs.values()].flat());
     if (this.#ofPods.check(address, type) || this.#ofItself.check(address, type)) return undefined;
     return family === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : block56(address);

@@ -1,8 +1,10 @@
 /**
- * If an address has several owners at a time, the larger number has it. Services may have the addresses of nodes, for
+ * How an owner has an address. If an address has several owners at a time, the larger number names it. A Service can
+ * claim any address, also another Service's, by its `externalIPs`. Services may also have the addresses of nodes, for
  * example of a load balancer that runs on these, but most of what comes from or goes to them is the node's.
  */
-const precedence = { service: 0, node: 1, pod: 2 } as const;
+const precedence = { claimed: 0, service: 1, node: 2, pod: 3 } as const;
+export type HoldingRank = keyof typeof precedence;
 
 /**
  * An owner has an address from `fromMs` until just before `toMs`, which is Infinity while the owner still has it.
@@ -11,15 +13,12 @@ const precedence = { service: 0, node: 1, pod: 2 } as const;
 export interface Holding<Owner> {
   readonly id: string;
   readonly owner: Owner;
+  readonly rank: HoldingRank;
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-interface Owned {
-  readonly kind: keyof typeof precedence;
-}
-
-/** How many ended holdings of one address are kept: the oldest of the weakest kind goes first. */
+/** How many ended holdings of one address are kept: the oldest of the weakest rank goes first. */
 const mostEnded = 8;
 /**
  * The clocks of the API server and of nodes differ: an address may be in use a moment before the recorded start of its
@@ -30,19 +29,19 @@ const skewMs = 5_000;
 /**
  * The present and former owners of one address.
  * Guarantees: no question walks all owners, because they are kept in the order in which they name the address, in each
- * kind by their start.
+ * rank by their start.
  */
-export class AddressHoldings<Owner extends Owned> {
+export class AddressHoldings<Owner> {
   readonly #running = new Map<string, Holding<Owner>>();
-  /** The running ones, the one that names the address first: by kind, and in each kind the newest first. */
+  /** The running ones, the one that names the address first: by rank, and in each rank the newest first. */
   readonly #ranked: Holding<Owner>[] = [];
   #ended: readonly Holding<Owner>[] = [];
 
   /** The owner has the address from then on. What it held before under this id is forgotten. */
-  begin(id: string, owner: Owner, fromMs: number): void {
+  begin(id: string, owner: Owner, rank: HoldingRank, fromMs: number): void {
     this.#stop(id);
     this.#ended = this.#ended.filter((one) => one.id !== id);
-    const holding = { id, owner, fromMs, toMs: Infinity };
+    const holding = { id, owner, rank, fromMs, toMs: Infinity };
     this.#running.set(id, holding);
     const at = firstNot(this.#ranked, (one) => outranks(one, holding));
     this.#ranked.splice(at, 0, holding);
@@ -70,20 +69,25 @@ export class AddressHoldings<Owner extends Owned> {
     return this.#running.size + this.#ended.length > 0;
   }
 
-  /** The owner at that time; undefined when there was none. */
-  at(timeMs: number): Owner | undefined {
+  /** Whether nobody has or had the address but Services that claim it. */
+  get areClaims(): boolean {
+    return [...this.#ranked.slice(0, 1), ...this.#ended].every(({ rank }) => rank === 'claimed');
+  }
+
+  /** What names the address at that time; undefined when nothing did. */
+  at(timeMs: number): Holding<Owner> | undefined {
     const isLater = ({ fromMs }: Holding<Owner>): boolean => fromMs - skewMs > timeMs;
     let held: Holding<Owner> | undefined;
     for (let rank = precedence.pod; held === undefined && rank >= 0; rank--) {
       const isBefore = (one: Holding<Owner>): boolean =>
-        precedence[one.owner.kind] > rank || (precedence[one.owner.kind] === rank && isLater(one));
+        precedence[one.rank] > rank || (precedence[one.rank] === rank && isLater(one));
       const first = this.#ranked[firstNot(this.#ranked, isBefore)];
       if (first && !isLater(first)) held = first;
     }
     for (const one of this.#ended) {
       if (!isLater(one) && timeMs < one.toMs && (held === undefined || outranks(one, held))) held = one;
     }
-    return held?.owner;
+    return held;
   }
 }
 
@@ -98,15 +102,15 @@ function firstNot<T>(list: readonly T[], holds: (one: T) => boolean): number {
   return low;
 }
 
-/** The holding whose owner has less precedence; of equal ones the first. */
-function weaker<H extends Holding<Owned>>(a: H, b: H): H {
-  return precedence[b.owner.kind] < precedence[a.owner.kind] ? b : a;
+/** The holding of the lower rank; of equal ones the first. */
+function weaker<H extends Holding<unknown>>(a: H, b: H): H {
+  return precedence[b.rank] < precedence[a.rank] ? b : a;
 }
 
 /** Whether the first of two holdings of one time names the address. The choice does not depend on their order. */
-function outranks(a: Holding<Owned>, b: Holding<Owned>): boolean {
-  const kinds = precedence[a.owner.kind] - precedence[b.owner.kind];
-  if (kinds !== 0) return kinds > 0;
+function outranks(a: Holding<unknown>, b: Holding<unknown>): boolean {
+  const ranks = precedence[a.rank] - precedence[b.rank];
+  if (ranks !== 0) return ranks > 0;
   // The end of a holding may be observed after the start of the next.
   if (a.fromMs !== b.fromMs) return a.fromMs > b.fromMs;
   // Nodes have no start: the one that ended was there before the other.

@@ -21,7 +21,10 @@ export interface IndexedPod extends PodFacts {
 export interface IndexedService {
   readonly namespace: string;
   readonly name: string;
+  /** The addresses that the cluster gave to it alone. */
   readonly ips: readonly string[];
+  /** Other addresses that it says it has: whoever may write a Service chooses them. */
+  readonly claimedIps?: readonly string[];
   /** Labels that its pods carry; null for a Service without a selector. */
   readonly selector: Readonly<Record<string, string>> | null;
   readonly fromMs: number;
@@ -67,7 +70,8 @@ const unknown: AddressOwner = { kind: 'unknown' };
  * Maps an address and a time to the pod, Service or node that had the address, for the whole cluster.
  * Guarantees: an address that moved from one pod to another belongs to each pod in its own time; a released address is
  * remembered for an hour. A pod of the host network has no address of its own: the address is the node's, also where
- * Services have it, too. Of several Services the newest has it.
+ * Services have it, too. Of several Services that one has it to which the cluster gave it, else the newest. What a
+ * Service only claims keeps the name that a policy gives its block.
  * Shape: pure; the caller passes the time.
  */
 export class AddressIndex {
@@ -95,7 +99,7 @@ export class AddressIndex {
     const lost = before?.uid === pod.uid ? before.ips.filter((ip) => !held.includes(ip)) : (before?.ips ?? []);
     this.#end(`pod ${before?.uid}`, lost, nowMs);
     const owner = { kind: 'pod', pod, workload: this.workloadOf(pod) } as const;
-    for (const ip of held) this.#holdingsOf(ip).begin(`pod ${pod.uid}`, owner, pod.fromMs);
+    for (const ip of held) this.#holdingsOf(ip).begin(`pod ${pod.uid}`, owner, 'pod', pod.fromMs);
     this.#changed(nowMs);
   }
 
@@ -111,15 +115,18 @@ export class AddressIndex {
     const id = `service ${service.namespace}/${service.name}`;
     const before = this.#services.get(id);
     this.#services.set(id, service);
-    this.#end(id, before?.ips.filter((ip) => !service.ips.includes(ip)) ?? [], nowMs);
+    const held = new Set(addressesOf(service));
+    this.#end(id, before ? addressesOf(before).filter((ip) => !held.has(ip)) : [], nowMs);
     const owner = { kind: 'service', service } as const;
-    for (const ip of service.ips) this.#holdingsOf(ip).begin(id, owner, service.fromMs);
+    for (const ip of service.claimedIps ?? []) this.#holdingsOf(ip).begin(id, owner, 'claimed', service.fromMs);
+    for (const ip of service.ips) this.#holdingsOf(ip).begin(id, owner, 'service', service.fromMs);
     this.#changed(nowMs);
   }
 
   deleteService({ namespace, name }: Pick<IndexedService, 'namespace' | 'name'>, nowMs: number): void {
     const id = `service ${namespace}/${name}`;
-    this.#end(id, this.#services.get(id)?.ips ?? [], nowMs);
+    const before = this.#services.get(id);
+    if (before) this.#end(id, addressesOf(before), nowMs);
     this.#services.delete(id);
     this.#changed(nowMs);
   }
@@ -130,7 +137,7 @@ export class AddressIndex {
     this.#nodes.set(node.name, node);
     this.#end(id, before?.ips.filter((ip) => !node.ips.includes(ip)) ?? [], nowMs);
     const owner = { kind: 'node', name: node.name } as const;
-    for (const ip of node.ips) this.#holdingsOf(ip).begin(id, owner, -Infinity);
+    for (const ip of node.ips) this.#holdingsOf(ip).begin(id, owner, 'node', -Infinity);
     this.#blocks.setPodCidrs(node.name, node.podCidrs);
   }
 
@@ -150,9 +157,11 @@ export class AddressIndex {
     const ip = plainAddress(address);
     const holdings = this.#holdings.get(ip);
     const held = holdings?.at(timeMs);
-    if (held) return held;
+    const policyName = held?.rank === 'claimed' ? this.#blocks.named(ip) : undefined;
+    if (policyName !== undefined) return { kind: 'external', name: policyName };
+    if (held) return held.owner;
     // Between two holdings, neither the former nor the present owner would be right.
-    if (holdings) return unknown;
+    if (holdings?.areClaims === false) return unknown;
     const name = this.#blocks.outside(ip);
     return name === undefined ? unknown : { kind: 'external', name };
   }
@@ -243,6 +252,10 @@ export class AddressIndex {
     for (const [key, workload] of this.#workloads) if (!used.has(workload)) this.#workloads.delete(key);
     this.#workloadsByName = undefined;
   }
+}
+
+function addressesOf({ ips, claimedIps = [] }: IndexedService): readonly string[] {
+  return [...ips, ...claimedIps];
 }
 
 function ownerOf(pod: PodFacts): { readonly kind: string; readonly name: string } {

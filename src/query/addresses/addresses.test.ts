@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { AddressIndex, type AddressOwner, type IndexedPod } from './address-index.ts';
 import { ownerOfHost } from './owner-of-host.ts';
-import { indexedPod, slimPod } from './watch-addresses.ts';
+import { indexedPod, indexedService, slimPod } from './watch-addresses.ts';
 
 const minute = 60_000;
 const start = 1_700_000_000_000;
@@ -173,6 +173,57 @@ test('of two Services with one address it is the newer’s, whichever of them ch
   expect([0.5, 3].map(at)).toEqual(['service shop/older', 'service shop/newer']);
   index.deleteService(newer, start + 4 * minute);
   expect([3, 5].map(at)).toEqual(['service shop/newer', 'service shop/older']);
+});
+
+describe('an address that a Service only claims, as by externalIPs', () => {
+  const claims = (...claimedIps: string[]) => {
+    return { namespace: 'evil', name: 'all', ips: [], claimedIps, selector: null, fromMs: start + 2 * minute };
+  };
+  const named = { cidr: '198.51.100.0/24', name: 'partner' };
+
+  test('stays that of the Service to which the cluster gave it, whichever is newer', () => {
+    const index = new AddressIndex();
+    index.setService(balanced('dns'), start);
+    index.setService(claims('192.168.0.1'), start + 2 * minute);
+    expect(text(index.at('192.168.0.1', start + 3 * minute))).toBe('service shop/dns');
+    index.deleteService(balanced('dns'), start + 4 * minute);
+    expect([3, 5].map((minutes) => text(index.at('192.168.0.1', start + minutes * minute)))).toEqual([
+      'service shop/dns',
+      'service evil/all',
+    ]);
+  });
+
+  test('keeps the name that a policy gives its block, and else is the block’s before and after the Service', () => {
+    const index = new AddressIndex();
+    index.setNamedBlocks([named]);
+    index.setService(claims('198.51.100.9', '203.0.113.9'), start + 2 * minute);
+    index.deleteService(claims(), start + 4 * minute);
+    const at = (address: string): string[] =>
+      [1, 3, 5].map((minutes) => text(index.at(address, start + minutes * minute)));
+    expect(at('198.51.100.9')).toEqual(['external partner', 'external partner', 'external partner']);
+    expect(at('203.0.113.9')).toEqual(['external 203.0.113.0/24', 'service evil/all', 'external 203.0.113.0/24']);
+  });
+
+  test('is an own one when it is among the cluster addresses too, and is given up with the claim', () => {
+    const object = (over: object): KubeObject =>
+      ({ metadata: { name: 'web', namespace: 'shop' }, ...over }) as unknown as KubeObject;
+    const service = indexedService(
+      object({
+        spec: { clusterIP: '10.96.0.7', clusterIPs: ['10.96.0.7', 'fd00::7'], externalIPs: ['10.96.0.7', '192.0.2.1'] },
+        status: { loadBalancer: { ingress: [{ ip: '192.0.2.2' }, { hostname: 'lb' }, { ip: '192.0.2.1' }] } },
+      }),
+    );
+    expect(service).toMatchObject({ ips: ['10.96.0.7', 'fd00::7'], claimedIps: ['192.0.2.1', '192.0.2.2'] });
+    expect(indexedService(object({ spec: { clusterIP: 'None' } }))).toMatchObject({ ips: [], claimedIps: [] });
+    const index = new AddressIndex();
+    index.setService(service, start);
+    index.setService({ ...service, claimedIps: ['192.0.2.2'] }, start + minute);
+    expect(['10.96.0.7', '192.0.2.1', '192.0.2.2'].map((ip) => text(index.at(ip, start + 2 * minute)))).toEqual([
+      'service shop/web',
+      'external 192.0.2.0/24',
+      'service shop/web',
+    ]);
+  });
 });
 
 test('a pod has its address before a node that has it later, and a node before one that follows it', () => {

@@ -161,18 +161,23 @@ export function indexedPod(object: KubeObject): IndexedPod {
   };
 }
 
-function indexedService(object: KubeObject): IndexedService {
+/** The facts that the index keeps of a Service. Pure. */
+export function indexedService(object: KubeObject): IndexedService {
   const { metadata, spec, status } = object as ServiceShape;
-  const own = [spec?.clusterIP, ...(spec?.clusterIPs ?? []), ...(spec?.externalIPs ?? [])];
+  const own = addressesOf([spec?.clusterIP, ...(spec?.clusterIPs ?? [])]);
   const outer = (status?.loadBalancer?.ingress ?? []).map(({ ip }) => ip);
-  const ips = [...own, ...outer].filter((ip) => ip !== undefined && ip !== '' && ip !== 'None') as string[];
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name ?? '',
-    ips: [...new Set(ips)],
+    ips: own,
+    claimedIps: addressesOf([...(spec?.externalIPs ?? []), ...outer]).filter((ip) => !own.includes(ip)),
     selector: spec?.selector ?? null,
     fromMs: timeOf(metadata.creationTimestamp),
   };
+}
+
+function addressesOf(texts: readonly (string | undefined)[]): string[] {
+  return [...new Set(texts)].filter((ip) => ip !== undefined && ip !== '' && ip !== 'None') as string[];
 }
 
 function indexedNode(object: KubeObject): IndexedNode {
