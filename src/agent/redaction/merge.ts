@@ -68,11 +68,14 @@ function common(sets: readonly ReadonlySet<string>[]): ReadonlySet<string> {
   return sets.reduce((a, b) => new Set([...a].filter((name) => b.has(name))), sets[0] ?? new Set<string>());
 }
 
+/** The more severe of two actions; undefined when there is none. */
+export function stricter(a: LabelAction | undefined, b: LabelAction | undefined): LabelAction | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return severity[b] > severity[a] ? b : a;
+}
+
 function severest(actions: readonly (readonly [name: string, action: LabelAction])[]): Map<string, LabelAction> {
   const labels = new Map<string, LabelAction>();
-  for (const [name, action] of actions) {
-    const before = labels.get(name);
-    if (!before || severity[action] > severity[before]) labels.set(name, action);
-  }
+  for (const [name, action] of actions) labels.set(name, stricter(labels.get(name), action)!);
   return labels;
 }

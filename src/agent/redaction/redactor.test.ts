@@ -162,6 +162,21 @@ describe('with the rules of policies', () => {
     expect(redactor.spanName('GET /users/ann')).toBe('GET /users/{id}');
   });
 
+  test('of two actions on paths and routes the stricter one is for the words of a span’s name, after rewrites', () => {
+    const redactor = redactorOf([
+      {
+        paths: [{ pattern: '/users/[^/]+', replacement: '/users/{id}' }],
+        labels: [
+          { name: 'http_route', action: 'Truncate' },
+          { name: 'url_path', action: 'Hash' },
+        ],
+      },
+    ]);
+    expect(redactor.spanName('GET /users/ann a/b')).toBe('GET 743c7b1e8e14e070 a/b');
+    expect(redactor.spanName('GET /users/ann/a/longer/path', '/users/ann/a/longer/path')).toBe('GET /users/{id}/a/lo');
+    expect(redactor.spanName(`GET /${'x'.repeat(9_000)}`)).toBe('GET /REDACTED');
+  });
+
   test('labels are dropped, hashed alike on every node, or cut, and the strictest action wins', () => {
     const rules: CaptureRedaction[] = [
       {

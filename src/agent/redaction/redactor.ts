@@ -5,7 +5,7 @@ import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
 import type { AnyValue, Span } from '../otlp/model.ts';
-import { mergeRedaction, type Redaction, strictest } from './merge.ts';
+import { type LabelAction, mergeRedaction, type Redaction, stricter, strictest } from './merge.ts';
 
 /** How much of a value the action Truncate keeps. Units: characters. */
 export const truncatedLength = 16;
@@ -73,7 +73,7 @@ export class Redactor {
    * asked for.
    */
   attribute(key: string, value: AnyValue, headers?: ReadonlySet<string>): AnyValue | undefined {
-    const { dropClientAddress, dropDbQueryText, labels } = this.#rules;
+    const { dropClientAddress, dropDbQueryText } = this.#rules;
     if (dropClientAddress && clientAddress.has(key)) return undefined;
     if (dropDbQueryText && queryText.has(key)) return undefined;
     let kept = value;
@@ -89,8 +89,7 @@ export class Redactor {
       if (urls.has(key)) kept = this.#url(kept, key === 'url.query');
       else if (paths.has(key)) kept = this.#url(kept, false);
     }
-    if (labels.size === 0 || namingKeys.has(key)) return kept;
-    const action = labels.get(labelName(key)) ?? labels.get(key);
+    const action = namingKeys.has(key) ? undefined : this.#actionOn(key);
     return action === undefined ? kept : act(action, kept);
   }
 
@@ -116,15 +115,21 @@ export class Redactor {
 
   /**
    * The name of a span, which holds a method and a route or path: words that begin with a slash are treated as paths.
-   * A long name is cut; where paths are rewritten, a path that the cut goes through is replaced.
+   * One that is `route`, the span's own route before its redaction, is treated as that is; any other may be a route or
+   * a path. A long name is cut; where paths are redacted, a path that the cut goes through is replaced.
    */
-  spanName(name: string): string {
+  spanName(name: string, route?: string): string {
     const text = truncate(name, longestRedacted);
-    if (this.#rewriters.length === 0) return text;
+    const onRoute = this.#actionOn('http.route');
+    const onAny = stricter(onRoute, this.#actionOn('url.path'));
+    if (this.#rewriters.length === 0 && onAny === undefined) return text;
     const isCut = text.length < name.length;
-    return text.replace(/(?<=^|\s)\/\S*/g, (path, at: number) =>
-      isCut && at + path.length === text.length ? `/${redacted}` : this.path(path),
-    );
+    return text.replace(/(?<=^|\s)\/\S*/g, (word, at: number) => {
+      if (isCut && at + word.length === text.length) return `/${redacted}`;
+      const action = word === route ? onRoute : onAny;
+      const path = this.path(word);
+      return action === undefined ? path : (act(action, path) ?? `/${redacted}`);
+    });
   }
 
   /**
@@ -143,6 +148,11 @@ export class Redactor {
       .replace(parameters, (pair, name: string) =>
         this.#isSensitive(percentDecoded(name)) ? `${name}=${redacted}` : pair,
       );
+  }
+
+  #actionOn(key: string): LabelAction | undefined {
+    const { labels } = this.#rules;
+    return labels.size === 0 ? undefined : (labels.get(labelName(key)) ?? labels.get(key));
   }
 
   #url(text: string, queryOnly: boolean): string {
@@ -210,7 +220,7 @@ export class Redactors {
 }
 
 /** A hash is the first 16 hex digits of SHA-256: the same on every node, so that a query can still group by it. */
-function act(action: 'Drop' | 'Hash' | 'Truncate', value: AnyValue): string | undefined {
+function act(action: LabelAction, value: AnyValue): string | undefined {
   if (action === 'Drop') return undefined;
   const text = valueText(value);
   if (action === 'Hash') return createHash('sha256').update(text).digest('hex').slice(0, 16);

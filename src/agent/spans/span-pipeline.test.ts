@@ -335,6 +335,29 @@ test('redacted data does not reach the stored spans: headers, paths, queries, la
   });
 });
 
+const ann = { 'url.full': 'http://h/users/ann?a=2' };
+const hashOfAnn = '968a0d7815cf655b';
+
+test.each([
+  ['url_path', 'Drop', ann, { name: 'GET /REDACTED' }],
+  ['url_path', 'Hash', ann, { name: `GET ${hashOfAnn}`, path: hashOfAnn }],
+  ['url_path', 'Drop', { ...ann, 'url.path': '/users/ann' }, { name: 'GET /REDACTED' }],
+  // The name has the route, which no rule is about.
+  ['url_path', 'Drop', { ...ann, 'http.route': '/users/ann' }, { name: 'GET /users/ann', route: '/users/ann' }],
+  ['http_route', 'Hash', ann, { name: `GET ${hashOfAnn}`, path: '/users/ann' }],
+  [
+    ...(['http_route', 'Hash', { ...ann, 'http.route': '/users/ann' }] as const),
+    { name: `GET ${hashOfAnn}`, path: '/users/ann', route: hashOfAnn },
+  ],
+  ['http_route', 'Truncate', { 'http.route': '/users/ann' }, { name: 'GET /users/ann', route: '/users/ann' }],
+  ['http_route', 'Drop', { 'http.route': '/users/ann' }, { name: 'GET /REDACTED' }],
+] as const)('redaction of label %s by %s of a span with %j leaves %j', (name, action, attributes, left) => {
+  const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name, action }] }] });
+  pipeline.take(request([span({ name: 'GET /users/ann', attributes })]));
+  const { name: shownName, path, route } = shown()[0]!;
+  expect({ name: shownName, path, route }).toEqual({ path: undefined, route: undefined, ...left });
+});
+
 const sqlError = "SQL Server errored for command 'COM_QUERY': error_code=1064 sql_state=#42000";
 const quoting = "message=syntax error near 'WHERE pw='hunter2''";
 const mysql = { 'db.system.name': 'mysql' };
