@@ -132,7 +132,7 @@ describe('info() about one series at very many steps yields to other work', () =
   });
 });
 
-describe('over native histograms of one series, other work gets a turn', () => {
+describe('over native histograms, other work gets a turn', () => {
   const count = 400;
   const indexes = Array.from({ length: 160 }, (_, i) => i + 1);
   const counts = indexes.map(() => 1);
@@ -149,15 +149,28 @@ describe('over native histograms of one series, other work gets a turn', () => {
       }),
     );
   }
+  for (let i = 0; i < count; i++) {
+    const histogram = { ...emptyHistogram, count: 160, positive: { indexes, counts } };
+    histograms.load(parseMetric(`many{i="${i}"}`), [{ time: count - 1, value: NaN, histogram }]);
+  }
 
   /** How many turns are given while a query runs; with `steps` 1 it is an instant query at the last sample. */
   async function turnsOf(query: string, steps: number): Promise<number> {
     let turns = 0;
     const next = async (): Promise<void> => void turns++;
-    const engine = new Engine({ extendedRangeSelectors: true, turns: { due: () => true, next } });
+    const engine = new Engine({ extendedRangeSelectors: true, fillModifiers: true, turns: { due: () => true, next } });
     await engine.range(query, count - steps, count - 1, 1, { source: histograms });
     return turns;
   }
+
+  test.each([
+    ...['histogram_stddev(many)', 'histogram_quantile(0.5, many)', 'count_values("v", many)', 'sum(many)'],
+    ...['many + many', 'many * 2', '-many', 'many + on (i) group_left () many', 'many smoothed', 'sum by (i) (many)'],
+    ...['none * fill_left (2) many', 'avg by (i) (many)'],
+  ])('after 5 series of one step at most: %s', async (query) => {
+    const reading = await turnsOf('many', 1);
+    expect((await turnsOf(query, 1)) - reading).toBeGreaterThanOrEqual(count / 5);
+  });
 
   test.each([
     ...['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)', 'sum(h)'],

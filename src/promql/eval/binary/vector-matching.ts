@@ -151,7 +151,7 @@ class Pairing {
       this.#taken = taken[i]!;
       const results: PairResults = new Map();
       let step = this.#pairFrom(0, column, partners, results);
-      while (step < this.#frame.count) {
+      while (step !== null) {
         await budget.turn();
         step = this.#pairFrom(step, column, partners, results);
       }
@@ -245,9 +245,9 @@ class Pairing {
 
   /**
    * Combines one series of the many side with the series of the one side that exists at each step, from step `from` on.
-   * Returns the step to go on with after a turn; the number of steps at the end.
+   * Returns the step to go on with after a turn, which may also be due after the last step; null at the end.
    */
-  #pairFrom(from: number, many: Column, oneSide: OneSide, results: PairResults): number {
+  #pairFrom(from: number, many: Column, oneSide: OneSide, results: PairResults): number | null {
     const { columns, at, alike } = oneSide;
     const mayHaveHistograms = oneSide.hasHistograms || many.histograms !== null;
     const fill = this.#fillOne;
@@ -265,7 +265,7 @@ class Pairing {
       this.#apply(elementAt(many, i), other, i, result.builder);
       if (mayHaveHistograms && this.#isTurnDue(many, partner, i)) return i + 1;
     }
-    return this.#frame.count;
+    return null;
   }
 
   /** Fills in the many side at the steps where the one side has no match, or where its sample type was incompatible. */
