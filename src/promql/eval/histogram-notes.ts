@@ -50,7 +50,7 @@ export async function aggregateHistograms(
   const acc = op === 'sum' ? new HistogramSum(first!) : new HistogramMean(first!);
   if (pacing.spend(histogramWork(first!))) await pacing.turn();
   for (const [i, histogram] of others.entries()) {
-    if (pacing.spend(histogramWork(histogram))) await pacing.turn();
+    if (pacing.spend(histogramWork(acc.soFar) + histogramWork(histogram))) await pacing.turn();
     try {
       acc.add(histogram);
     } catch (error) {

@@ -149,6 +149,15 @@ describe('over native histograms, other work gets a turn', () => {
       }),
     );
   }
+  // Few are wide, and each has buckets of its own. The others have one bucket, and each is a reset.
+  const growing = Array.from({ length: count }, (_, n) => {
+    const own = n < 4 ? indexes.map((index) => 160 * n + index) : [1];
+    const positive = { indexes: own, counts: own.map(() => 1) };
+    const histogram = { ...emptyHistogram, count: own.length, positive, counterReset: 'reset' as const };
+    return { time: n, value: NaN, histogram };
+  });
+  histograms.load(parseMetric('growing'), growing);
+  histograms.load(parseMetric('begun_wide'), [growing[0]!, growing[4]!]);
   for (let i = 0; i < count; i++) {
     const histogram = { ...emptyHistogram, count: 160, positive: { indexes, counts } };
     histograms.load(parseMetric(`many{i="${i}"}`), [{ time: count - 1, value: NaN, histogram }]);
@@ -175,13 +184,15 @@ describe('over native histograms, other work gets a turn', () => {
   test.each([
     ...['histogram_stddev(h)', 'histogram_quantile(0.5, h)', 'count_values("v", h)', 'sum(h)'],
     ...['h + h', 'h * 2', '-h', 'h + on () group_left () h', 'gauge smoothed offset 1ms', 'last_over_time(h[1s])'],
+    ...['increase(begun_wide[1s])', 'delta(begun_wide[1s])'],
   ])('after 5 steps at most: %s', async (query) => {
     expect(await turnsOf(query, count)).toBeGreaterThanOrEqual(count / 5);
   });
 
   test.each([
     ...['sum_over_time(h[1s])', 'avg_over_time(h[1s])', 'rate(h[1s])', 'increase(h[1s] anchored)'],
-    ...['resets(h[1s])', 'changes(h[1s])'],
+    ...['resets(h[1s])', 'changes(h[1s])', 'sum_over_time(growing[1s])', 'avg_over_time(growing[1s])'],
+    ...['rate(growing[1s])', 'increase(growing[1s] anchored)', 'increase(growing[1s] smoothed)'],
   ])('after 5 histograms of one window at most: %s', async (query) => {
     expect(await turnsOf(query, 1)).toBeGreaterThanOrEqual(count / 5);
   });

@@ -211,6 +211,11 @@ export class HistogramSum {
     this.#compensation = divideHistogram(this.#compensation, divisor);
   }
 
+  /** What is summed up so far, without its compensation: adding to it takes as long as it is wide. */
+  get soFar(): FloatHistogram {
+    return this.#sum;
+  }
+
   /** True when any field has overflowed to infinity. */
   get overflowed(): boolean {
     const { zeroCount, count, sum, positive, negative } = this.#sum;
@@ -252,6 +257,11 @@ export class HistogramMean {
     }
     this.#sum.divide(n / (n - 1));
     this.#sum.add(divideHistogram(other, n));
+  }
+
+  /** As for `HistogramSum`. */
+  get soFar(): FloatHistogram {
+    return this.#sum.soFar;
   }
 
   get boundsReconciled(): boolean {

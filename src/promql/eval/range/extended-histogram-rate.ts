@@ -76,9 +76,14 @@ async function withCorrections(
     if (soFar !== null) result = combined(window, () => addHistograms(soFar, before), 'addition');
   };
   for (let i = next; i < last; i++) {
-    if (detectReset(histograms[i]!, previous)) add(previous);
-    previous = histograms[i]!;
-    if (pacing.spend(histogramWork(previous))) await pacing.turn();
+    const current = histograms[i]!;
+    let work = histogramWork(current);
+    if (detectReset(current, previous)) {
+      add(previous);
+      work += histogramWork(result);
+    }
+    previous = current;
+    if (pacing.spend(work)) await pacing.turn();
   }
   if (detectReset(right, previous)) add(previous);
   return result;

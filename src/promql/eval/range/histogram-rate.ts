@@ -91,9 +91,13 @@ async function differenceOf(window: Window, isCounter: boolean): Promise<FloatHi
       }
       const before: FloatHistogram = previous;
       const soFar: FloatHistogram = result;
-      if (isReset(i, before)) result = combined(window, () => addHistograms(soFar, before), 'addition');
       previous = histograms[i]!;
-      if (pacing.spend(histogramWork(previous))) await pacing.turn();
+      let work = histogramWork(previous);
+      if (isReset(i, before)) {
+        result = combined(window, () => addHistograms(soFar, before), 'addition');
+        work += histogramWork(result);
+      }
+      if (pacing.spend(work)) await pacing.turn();
     }
   } else if (histograms[from]!.counterReset !== 'gauge' || last.counterReset !== 'gauge') tellNotGauge(window);
   return result === null ? null : compactHistogram({ ...result, counterReset: 'gauge' });

@@ -192,8 +192,10 @@ async function computeSteps(
       if (window.histogramResult === null) builder.setFloat(step, window.result);
       else made.set(builder, step, window.histogramResult);
     }
-    if (window.histogramCount > 0 && budget.spend(histogramWork(window.histograms[window.histogramTo - 1]!))) {
-      await budget.turn();
+    if (window.histogramCount > 0) {
+      const { histograms } = window;
+      const [first, last] = [histograms[window.histogramFrom]!, histograms[window.histogramTo - 1]!];
+      if (budget.spend(histogramWork(first) + histogramWork(last))) await budget.turn();
     }
     if (isLong && touched > touchedPerLook) {
       if (budget.spend(touched * windowWork)) await budget.turn();
