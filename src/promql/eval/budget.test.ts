@@ -175,9 +175,16 @@ describe('the memory that a query reports', () => {
     expect(peaks[1]! - peaks[0]!).toBeGreaterThanOrEqual(bounds * 8);
   });
 
-  test.each(['rate(wide[5m])', 'sum_over_time(wide[5m])', 'wide smoothed offset 1ms'])(
+  test.each([
+    ['rate(wide[5m])', 60_000],
+    ['sum_over_time(wide[5m])', 60_000],
+    ['wide smoothed offset 1ms', 60_000],
+    // The sum keeps those that it reads, one of 1,000 buckets at each of 600 steps.
+    ['sum(wide)', 700_000],
+    ['avg(wide)', 700_000],
+  ])(
     'counts native histograms as they are computed, not when their series is complete: %s',
-    async (query) => {
+    async (query, maxSamples) => {
       const indexes = Array.from({ length: 1_000 }, (_, i) => i + 1);
       const wide = new MemorySource();
       wide.load(
@@ -189,7 +196,6 @@ describe('the memory that a query reports', () => {
       );
       let turns = 0;
       const next = async (): Promise<void> => void turns++;
-      const maxSamples = 60_000;
       const engine = new Engine({ extendedRangeSelectors: true, maxSamples, turns: { due: () => true, next } });
       const refused = engine.range(query, 0, 10 * minute, 1_000, { source: deferred(0, wide) });
       await expect(refused).rejects.toMatchObject({ code: 'ERR_QUERY_LIMIT' });

@@ -3,6 +3,7 @@ import type { AggregateExpr } from '../../parser/ast.ts';
 import { inLabelOrder, isHistogram, type ColumnBuilder } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import { aggregateHistograms } from '../histogram-notes.ts';
+import type { NewHistograms } from '../histogram-work.ts';
 import type { GroupFold } from './group-rows.ts';
 
 /**
@@ -15,6 +16,7 @@ export async function foldHistograms(
   { holders: members, present, sums }: GroupFold,
   finishFloat: (step: number) => number,
   out: ColumnBuilder,
+  made: NewHistograms,
 ): Promise<void> {
   const { budget } = context;
   const position = positionOf(expr.expr);
@@ -36,7 +38,7 @@ export async function foldHistograms(
         metricOf,
         position,
       );
-      if (folded !== null) out.setHistogram(step, folded);
+      if (folded !== null) made.set(out, step, folded);
     }
     if (budget.spend(sorted.length + (sums?.takeWork() ?? 0))) await budget.turn();
   }

@@ -3,6 +3,7 @@ import { foldHistograms } from './fold-histograms.ts';
 import { ColumnBuilder, type Column } from '../columns.ts';
 import { positionOf, type EvalContext } from '../context.ts';
 import type { Frame } from '../frame.ts';
+import { NewHistograms } from '../histogram-work.ts';
 import type { FoldOperator, GroupFold } from './group-rows.ts';
 
 /** The finished columns of sum, avg, count, group, min and max: one for each group that is not empty. */
@@ -15,11 +16,12 @@ export async function finishGroups(
   const { op } = expr;
   const { budget } = context;
   const result: Column[] = [];
+  const made = new NewHistograms(budget);
   for (const group of groups) {
     const builder = new ColumnBuilder(frame.count);
     const value = valueOf(op, group);
     if (group.holders.length > 0) {
-      await foldHistograms(context, expr, group, value, builder);
+      await foldHistograms(context, expr, group, value, builder, made);
     } else {
       const { present, sums } = group;
       for (let i = 0; i < frame.count; i++) {
@@ -35,6 +37,8 @@ export async function finishGroups(
     if (builder.points > 0) result.push(builder.build(group.labels, group.dropName));
     if (budget.spend(2 * frame.count)) await budget.turn();
   }
+  // The caller takes the memory of the columns from the budget.
+  made.release();
   return result;
 }
 
