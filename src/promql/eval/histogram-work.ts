@@ -41,6 +41,7 @@ export class NewHistograms {
   }
 
   release(): void {
+    if (this.#weight === 0) return;
     this.#budget.release(this.#weight);
     this.#weight = 0;
   }
