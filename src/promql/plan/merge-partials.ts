@@ -25,7 +25,7 @@ export class PartialMerge {
 
   /**
    * Adds an answer; several may be added at the same time. Returns the indexes of its groups that take no memory any
-   * more but for their native histograms. `hold` is called for the bytes by which the groups that were there have grown.
+   * more but for their native histograms. `hold` is called for the bytes by which groups have grown.
    */
   add(pacing: Pacing, place: number, answer: FragmentResult, hold: (bytes: number) => void): Promise<number[]> {
     const { groups, ...rest } = answer;

@@ -71,6 +71,20 @@ test('rows that need big integers are joined in small pieces, also while others 
   }
 });
 
+test('growth is held also where it comes from the row that made the group, while other rows join it', () => {
+  const steps = 30_000;
+  const merge = new RowMerge('sum');
+  let grown = 0;
+  const adding = [1e290, 1.1, 1.7e-300].map((value) =>
+    merge.add([rowOf(a!, value, [], steps)], (bytes) => (grown += bytes)),
+  );
+  const [first, ...others] = adding;
+  expect(first!.next().value).toBeLessThan(steps);
+  for (const each of [...others, first!]) Array.from(each);
+  expect(grown).toBe(304 * steps);
+  expect(merge.finish()[0]!.sums!.extra * 16).toBe(grown);
+});
+
 test('a row may have more members with native histograms than a call has arguments', async () => {
   const column: Column = {
     labels: [],

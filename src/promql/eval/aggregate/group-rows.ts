@@ -253,19 +253,18 @@ export class RowMerge {
 
   /**
    * Adds rows without keeping their arrays. Returns the indexes of the rows that take no memory any more but for their
-   * native histograms, because their groups were there. `hold` is called for the bytes by which such groups have grown.
-   * Yields the work of each piece. Other rows may be added in between.
+   * native histograms, because their groups were there. `hold` is called for the bytes by which groups have grown, also
+   * by the row that made one, whose own memory stays held. Yields the work of each piece. Other rows may be added in between.
    */
   *add(rows: readonly GroupRow[], hold: (bytes: number) => void): Generator<number, number[]> {
     const joined: number[] = [];
     for (const [i, row] of rows.entries()) {
       const before = this.#groups.size;
       const group = this.#groupOf(row);
-      const isJoined = this.#groups.size === before;
-      if (isJoined) joined.push(i);
+      if (this.#groups.size === before) joined.push(i);
       for (const work of group.merge(row)) {
         const grown = group.sums?.takeGrowth() ?? 0;
-        if (isJoined && grown > 0) hold(grown * sampleBytes);
+        if (grown > 0) hold(grown * sampleBytes);
         yield rowWork + work;
       }
     }
