@@ -1,4 +1,4 @@
-import { ExactSums } from './exact-sums.ts';
+import { ExactSums, type SumState } from './exact-sums.ts';
 import { fromUnits, toDoubles, toUnits } from './units.ts';
 
 const one = new Uint8Array([1]);
@@ -71,6 +71,13 @@ describe('sums that need big integers', () => {
     return sums;
   }
 
+  /** A sum far beyond the largest double. */
+  const many = new Array<number>(steps).fill(Number.MAX_VALUE);
+  const oneStep = (values: readonly number[]): SumState => ({
+    ...finished(new ExactSums(1).toState()),
+    rest: [{ step: 0, values }],
+  });
+
   test('are added in small pieces, and their work and memory can be read', () => {
     const sums = new ExactSums(steps);
     expect([...addTo(sums, 1e290), ...addTo(sums, 1.1)]).toEqual([0, 0]);
@@ -89,6 +96,8 @@ describe('sums that need big integers', () => {
     ['their state is made', () => bigSums().toState()],
     ['a state is merged', () => new ExactSums(steps).merge(finished(bigSums().toState()))],
     ['sums are made of a state', () => ExactSums.from(finished(bigSums().toState()))],
+    ['a state has many doubles for a step', () => new ExactSums(1).merge(oneStep(many))],
+    ['the state of a step with many doubles is made', () => finished(ExactSums.from(oneStep(many))).toState()],
   ])('are cut into small pieces when %s', (_, start) => {
     const pieces = [...start()];
     expect(pieces.reduce((sum, work) => sum + work)).toBeGreaterThanOrEqual(200 * steps);
@@ -101,7 +110,7 @@ describe('units of the smallest double', () => {
     'convert %p back and forth',
     (value) => {
       expect(fromUnits(toUnits(value))).toBe(value);
-      expect(toDoubles(toUnits(value))).toEqual(value === 0 ? [] : [value]);
+      expect([...toDoubles(toUnits(value))]).toEqual(value === 0 ? [] : [value]);
     },
   );
 
@@ -109,6 +118,6 @@ describe('units of the smallest double', () => {
     expect(fromUnits(toUnits(1) + toUnits(2 ** -53))).toBe(1);
     expect(fromUnits(toUnits(1) + toUnits(2 ** -53) + 1n)).toBe(1 + 2 ** -52);
     expect(fromUnits(3n * toUnits(Number.MAX_VALUE))).toBe(Infinity);
-    expect(toDoubles(2n * toUnits(Number.MAX_VALUE))).toEqual([Number.MAX_VALUE, Number.MAX_VALUE]);
+    expect([...toDoubles(2n * toUnits(Number.MAX_VALUE))]).toEqual([Number.MAX_VALUE, Number.MAX_VALUE]);
   });
 });

@@ -158,8 +158,11 @@ export class ExactSums {
 
   *#mergeRest({ rest }: SumState, places: ArrayLike<number> | null): Generator<number, void> {
     for (const { step, values } of rest) {
-      for (const value of values) this.#spill(places === null ? step : places[step]!, toUnits(value));
-      if (this.#work >= workAtOnce) yield this.takeWork();
+      // Usually there are few values. A sum far beyond the largest double has very many.
+      for (const value of values) {
+        this.#spill(places === null ? step : places[step]!, toUnits(value));
+        if (this.#work >= workAtOnce) yield this.takeWork();
+      }
     }
     if (this.#work > 0) yield this.takeWork();
   }
@@ -210,10 +213,13 @@ export class ExactSums {
   *toState(): Generator<number, SumState> {
     const rest: { step: number; values: number[] }[] = [];
     for (const [step, units] of this.#rest ?? []) {
-      const values = toDoubles(units);
+      const values: number[] = [];
       rest.push({ step, values });
-      this.#work += roundWork * values.length;
-      if (this.#work >= workAtOnce) yield this.takeWork();
+      for (const value of toDoubles(units)) {
+        values.push(value);
+        this.#work += roundWork;
+        if (this.#work >= workAtOnce) yield this.takeWork();
+      }
     }
     if (this.#work > 0) yield this.takeWork();
     return { count: this.count, high: this.#high, low: this.#low, rest, special: this.#special };

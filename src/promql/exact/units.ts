@@ -32,14 +32,12 @@ function rounded(size: bigint, bits: number, extraBits: number): number {
 }
 
 /** Doubles whose exact sum is `units` · 2^−1074: as few as possible, largest first. */
-export function toDoubles(units: bigint): number[] {
-  const parts: number[] = [];
+export function* toDoubles(units: bigint): Generator<number, void> {
   let left = units;
   while (left !== 0n) {
     const nearest = fromUnits(left);
     const part = Number.isFinite(nearest) ? nearest : Math.sign(nearest) * Number.MAX_VALUE;
-    parts.push(part);
+    yield part;
     left -= toUnits(part);
   }
-  return parts;
 }
