@@ -111,6 +111,23 @@ describe('native histograms', () => {
     expect(detectReset(of([1], { counterReset: 'not_reset' }), of([9]))).toBe(false);
   });
 
+  test('a missing bucket is a reset if it had counts, wherever it lies; a new bucket is none', () => {
+    const sparse = (indexes: number[], counts: number[]) => ({ ...of([]), positive: { indexes, counts } });
+    const before = sparse([-3, 2, 7, 9], [1, 0, 4, 2]);
+    expect(detectReset(sparse([-5, -3, 0, 7, 8, 9, 11], [1, 1, 1, 4, 1, 2, 1]), before)).toBe(false);
+    for (const missing of [0, 2, 3]) {
+      const kept = [0, 1, 2, 3].filter((i) => i !== missing);
+      const now = sparse(
+        kept.map((i) => before.positive.indexes[i]!),
+        kept.map((i) => before.positive.counts[i]! + 1),
+      );
+      expect(detectReset(now, before)).toBe(true);
+    }
+    expect(detectReset(sparse([], []), before)).toBe(true);
+    expect(detectReset(sparse([-3, 6, 7, 8, 9], [1, 9, 3, 9, 2]), before)).toBe(true);
+    expect(detectReset(before, sparse([], []))).toBe(false);
+  });
+
   test('histogramFraction is the inverse function of histogramQuantile', () => {
     fc.assert(
       fc.property(histogram, fc.double({ min: 0.01, max: 0.99, noNaN: true }), (h, q) => {

@@ -24,10 +24,12 @@ export function detectReset(current: FloatHistogram, previous: FloatHistogram): 
 
 /** True when a bucket that was populated is missing now, or has a lower count. */
 function anyFell(current: Buckets, previous: Buckets): boolean {
-  const now = new Map(current.indexes.map((index, i) => [index, current.counts[i]!]));
+  const { indexes, counts } = current;
+  let at = 0;
   return previous.indexes.some((index, i) => {
-    const count = now.get(index);
-    return count === undefined ? previous.counts[i] !== 0 : count < previous.counts[i]!;
+    while (at < indexes.length && indexes[at]! < index) at++;
+    const isMissing = at === indexes.length || indexes[at]! > index;
+    return isMissing ? previous.counts[i] !== 0 : counts[at]! < previous.counts[i]!;
   });
 }
 
