@@ -149,8 +149,9 @@ const openWork = 20;
 const computedAtOnce = 1_000_000;
 
 /**
- * Moves a window over all steps. Returns the number of samples touched since the last turn. A series that is long or
- * has histograms is copied first, because its buffer may be reused when other work gets a turn.
+ * Moves a window over all steps. Returns the number of samples touched since the last turn. A long series is copied
+ * first, because its buffer may be reused when other work gets a turn; one with histograms has buffers of its own
+ * (`toRangeSeries`).
  */
 async function computeSteps(
   context: EvalContext,
@@ -162,7 +163,7 @@ async function computeSteps(
   const { annotations, budget } = context;
   const shared = { position: positionOf(arg), annotations, pacing: budget, extension };
   const isLong = series.floats.times.length * frame.count > computedAtOnce;
-  const window = new Window(isLong || series.histograms !== null ? keptRange(series) : series, range, shared);
+  const window = new Window(isLong && series.histograms === null ? keptRange(series) : series, range, shared);
   const made = new NewHistograms(budget);
   const lookback = context.settings.lookbackDeltaMs;
   const before = extension === null ? 0 : lookback;
@@ -206,7 +207,7 @@ async function computeSteps(
   return touched;
 }
 
-/** A copy of a range in buffers of its own; histograms are never in shared ones. */
+/** A copy of a range in buffers of its own. */
 function keptRange(series: RangeSeries): RangeSeries {
   const { times, values, startTimes } = series.floats;
   const floats = { times: times.slice(), values: values.slice(), startTimes: startTimes?.slice() ?? null };
