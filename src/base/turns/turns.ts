@@ -13,7 +13,10 @@ export interface Pacing {
   turn(): Promise<void>;
 }
 
-/** Runs work that stops after each of its pieces and says how much that piece was. Errors: those of `turn`. */
+/**
+ * Runs work that stops after each of its pieces and says how much that piece was.
+ * Errors: those of the work and of `turn`.
+ */
 export async function inTurns<T>(pacing: Pacing, work: Generator<number, T>): Promise<T> {
   for (;;) {
     const { done, value } = work.next();

@@ -99,9 +99,9 @@ export class QueryRunner {
   }
 
   /**
-   * Runs the queries of a request that has several; `work` passes on the request that it gets. They share a place, which
-   * is taken before the first query holds memory: one that waited for a place of its own with the result of another in
-   * memory could wait for queries that have the places and wait for that memory.
+   * Runs the queries of a request that has several; `work` passes on the request that it gets. They share one place,
+   * which is taken before the first of them holds memory. With a place for each, the second could wait for ever while
+   * the result of the first is in memory: the queries that have the places may be waiting for that memory.
    * Errors: those of `work`; ApiError timeout; the signal's reason.
    */
   async inOnePlace<T>(request: RunRequest, work: (request: RunRequest) => Promise<T>): Promise<T> {
