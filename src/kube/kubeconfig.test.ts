@@ -79,6 +79,19 @@ test('the option impersonate overrides the kubeconfig; namespace and token are t
   expect([other.namespace, await other.bearerToken()]).toEqual([undefined, undefined]);
 });
 
+test('the option impersonate is sent also where the context names no user, whatever the names of the others', async () => {
+  const text = config({ token: 'abc' }).replace(',"user":"u"', '').replace('"name":"u"', '"name":"adam"');
+  const client = createKubeClient({ kubeconfig: write('config', text), impersonate: 'adam' });
+  await client.getPath('/version');
+  expect(requests.at(-1)).toMatchObject({ 'impersonate-user': 'adam' });
+  expect(requests.at(-1)).not.toHaveProperty('authorization');
+  const settings = loadKubeSettings({ path: join(dir, 'config'), impersonate: 'adam' });
+  const options: { headers?: Record<string, string> } = {};
+  await fullConfig(settings).applyToHTTPSOptions(options);
+  expect([currentUser(settings)?.impersonateUser, options.headers]).toEqual(['adam', { 'Impersonate-User': 'adam' }]);
+  await client.close();
+});
+
 test('a relative token file is resolved against the folder of its kubeconfig', async () => {
   write('token', 'from-file\n');
   expect((await headersOf({ tokenFile: 'token' }))[0]).toMatchObject({ authorization: 'Bearer from-file' });

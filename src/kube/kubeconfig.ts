@@ -81,9 +81,18 @@ export function kubeSettingsLoader(options: KubeSettingsOptions): () => KubeSett
 
 /** The same cluster as another user; the caller needs the right to `impersonate` that user. */
 function actingAs(settings: KubeSettings, name: string): KubeSettings {
-  const { user } = currentContext(settings) ?? {};
-  const users = settings.users.map((u) => (u.name === user ? { ...u, impersonateUser: name } : u));
-  return { ...settings, users };
+  const context = currentContext(settings)!;
+  let user = context.user;
+  if (user) {
+    const users = settings.users.map((u) => (u.name === user ? { ...u, impersonateUser: name } : u));
+    return { ...settings, users };
+  }
+  // The context has no credentials, such as one for a proxy that has its own: only a user can carry the header.
+  user = name;
+  while (settings.users.some((u) => u.name === user)) user += '-';
+  const users = [...settings.users, { name: user, impersonateUser: name }];
+  const contexts = settings.contexts.map((c) => (c === context ? { ...c, user } : c));
+  return { ...settings, users, contexts };
 }
 
 /** The settings for a server that requires no credentials. */
