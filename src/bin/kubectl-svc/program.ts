@@ -21,7 +21,7 @@ export async function runPlugin(
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
   try {
-    if (called) await register(program, called, host, (result) => (code = result));
+    if (called) await register(program, called, args, host, (result) => (code = result));
     if (args.length === 0) program.help();
     await program.parseAsync(args, { from: 'user' });
     return code;
@@ -43,7 +43,7 @@ export async function programFor(
 ): Promise<Command> {
   const program = createProgram(host, commands);
   const called = calledCommand(args, host, commands);
-  if (called) await register(program, called, host, () => {});
+  if (called) await register(program, called, args, host, () => {});
   return program;
 }
 
@@ -99,13 +99,14 @@ function calledCommand(
 async function register(
   program: Command,
   { name, load }: PluginCommand,
+  words: readonly string[],
   host: Host,
   result: (code: number) => void,
 ): Promise<void> {
   const run: Run =
     (work) =>
     async (...args) => {
-      const session = new Session(program.opts<CommonFlags>(), host);
+      const session = new Session(program.opts<CommonFlags>(), host, words);
       try {
         result((await work(session, ...args)) ?? exitCodes.fine);
       } finally {

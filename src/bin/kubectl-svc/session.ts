@@ -13,14 +13,17 @@ export class Session {
   readonly flags: CommonFlags;
   /** The process that the command runs in. */
   readonly host: Host;
+  /** The words of the command line, for flags whose meaning depends on their place. */
+  readonly words: readonly string[];
   #kube: Promise<RestClient> | undefined;
   #server: Promise<QueryServer> | undefined;
 
-  constructor(flags: CommonFlags, host: Host) {
+  constructor(flags: CommonFlags, host: Host, words: readonly string[]) {
     if (flags.allNamespaces && flags.namespace !== undefined)
       throw new UsageError('--namespace and --all-namespaces exclude each other');
     this.flags = flags;
     this.host = host;
+    this.words = words;
   }
 
   /** For results. */

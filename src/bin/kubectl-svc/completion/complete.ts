@@ -72,5 +72,5 @@ function sessionOf(root: CommandShape, words: readonly string[], host: Host): Se
   const { SVC_NAMESPACE: operatorNamespace = 'svc-system', SVC_SERVER: server, SVC_TOKEN: token } = host.env;
   const env = { operatorNamespace, ...(server ? { server } : {}), ...(token ? { token } : {}) };
   const common: CommonFlags = { allNamespaces: false, insecureSkipTlsVerify: false, ...env, ...flags };
-  return new Session(common, host);
+  return new Session(common, host, words);
 }

@@ -27,6 +27,29 @@ export const filterFlags: readonly FilterFlag[] = [
   { flags: '--not-namespace <name>', field: 'namespace', help: 'leave out spans and flows of this namespace' },
 ];
 
+/** What is meant by `--not` before a flag about namespaces. */
+const meant: Readonly<Record<string, string>> = {
+  '-n': '--not-namespace leaves out a namespace',
+  '--namespace': '--not-namespace leaves out a namespace',
+  '--not-namespace': '-n shows one namespace alone',
+};
+
+/**
+ * Checks that each `--not` stands directly before a filter that it can invert. `words` is the whole command line: the
+ * program's own flags, such as `-n`, are taken out of it before the command's are parsed.
+ * Errors: UsageError.
+ */
+export function checkNots(words: readonly string[]): void {
+  const inverted = filterFlags.flatMap(({ flags }) => flags.match(/(?<![^ ])-[^ ,]+/g)!);
+  for (const [i, word] of words.entries()) {
+    if (word !== '--not') continue;
+    // The value may be in the same word: `--port=80`, `-lapp=web`.
+    const [next = ''] = /^(--[^=]+|-[^-])/.exec(words[i + 1] ?? '') ?? [];
+    if (!inverted.includes(next) || next in meant)
+      throw new UsageError('--not needs a filter after it', meant[next] ?? 'it inverts the filter that follows');
+  }
+}
+
 /** The filters of a command line, in the order of its flags. */
 export class FilterLine {
   readonly #include: Partial<Record<FilterField, string[]>> = {};
@@ -48,12 +71,8 @@ export class FilterLine {
     this.#exclude.push({ [field]: [value] });
   }
 
-  /**
-   * The filters, restricted to a namespace if there is one.
-   * Errors: UsageError for a `--not` without a filter after it.
-   */
+  /** The filters, restricted to a namespace if there is one. */
   within(namespace: string | undefined): { include: FilterValues[]; exclude: FilterValues[] } {
-    if (this.#not) throw new UsageError('--not needs a filter after it', 'it inverts the filter that follows');
     const include = { ...this.#include, ...(namespace === undefined ? {} : { namespace: [namespace] }) };
     return { include: Object.keys(include).length > 0 ? [include] : [], exclude: this.#exclude };
   }

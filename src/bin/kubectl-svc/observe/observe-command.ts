@@ -17,7 +17,7 @@ import { PluginError } from '../errors.ts';
 import { chosen, outputOption } from '../output/print.ts';
 import { printable } from '../output/table.ts';
 import type { Session } from '../session.ts';
-import { filterFlags, FilterLine } from './filter-flags.ts';
+import { checkNots, filterFlags, FilterLine } from './filter-flags.ts';
 import { type ObserveFormat, observeFormats, writerOf } from './formats.ts';
 import { allSince, laterRequest, observeRequest, type SpanFlags } from './observe-request.ts';
 
@@ -100,6 +100,7 @@ Examples:
   kubectl svc observe -A --trace-id 0af7651916cd43dd8448eb211c80319c --last all -o dict`;
 
 async function observe(session: Session, flags: Flags, line: FilterLine): Promise<void> {
+  checkNots(session.words);
   const { flags: common } = session;
   const anywhere = line.namesNamespaces && common.namespace === undefined;
   const namespace = anywhere ? undefined : await session.namespace();

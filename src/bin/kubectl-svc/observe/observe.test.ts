@@ -281,6 +281,10 @@ test.each<[string[], StreamRequest]>([
       exclude: [{ path: ['/healthz'] }, { namespace: ['kube-system'] }, { status: ['2+'] }],
     },
   ],
+  [
+    ['-A', '--not', '-lapp=web', '--not', '--port=80'],
+    { number: 20, exclude: [{ labelSelector: ['app=web'] }, { port: ['80'] }] },
+  ],
 ])('the flags %j send the request %j', async (args, request) => {
   const played = playing([]);
   const { code, stderr } = await observe(args, { ...played, clock: new FakeClock() });
@@ -304,11 +308,28 @@ test.each([
   [['--type', 'log'], '--type "log" is none of span, flow'],
   [['-o', 'xml'], 'is none of compact, json, jsonpb, dict, table'],
   [['--not'], '--not needs a filter after it'],
+  [['--not', '--not-namespace', 'shop', '--status', '5+'], '--not needs a filter after it\n  -n shows one namespace'],
+  [['--not', '-t', 'flow', '--port', '6379'], '--not needs a filter after it'],
+  [['--not', '--last=5', '--port', '6379'], '--not needs a filter after it'],
+  [['--not', '--no-headers', '--pod', 'web'], '--not needs a filter after it'],
+  [['--not', '--not', '--pod', 'web'], '--not needs a filter after it'],
+  [['--not', '-A', '--pod', 'web'], '--not needs a filter after it'],
+  [['--pod', 'web', '--not', '--context', 'x', '--port', '80'], '--not needs a filter after it'],
 ])('%j is wrong usage', async (args, message) => {
   const { code, stdout, stderr } = await observe(['-A', ...args], playing([]));
   expect([code, stdout]).toEqual([2, '']);
   expect(stderr).toContain(message);
 });
+
+test.each([['-n'], ['--namespace']])(
+  '--not before %s is wrong usage, and the error names the flag that is meant',
+  async (flag) => {
+    const played = playing([]);
+    const { code, stderr } = await observe(['--not', flag, 'kube-system', '--pod', 'web'], played);
+    expect([code, played.asked]).toEqual([2, []]);
+    expect(stderr).toContain('--not needs a filter after it\n  --not-namespace leaves out a namespace');
+  },
+);
 
 test('a cut answer is an error after its items are shown; an answer that is not a stream is an error too', async () => {
   const cut = async (text: string): Promise<PluginResult> => {
