@@ -18,6 +18,22 @@ export interface CommonFlags {
   insecureSkipTlsVerify: boolean;
 }
 
+const defaultOperatorNamespace = 'svc-system';
+
+/**
+ * The common flags among these values. A value that is empty, of a flag or of its variable, counts as not given, as for
+ * kubectl. Pure.
+ */
+export function commonFlags(values: Readonly<Record<string, unknown>>): CommonFlags {
+  const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== '' && value !== undefined));
+  return {
+    allNamespaces: false,
+    insecureSkipTlsVerify: false,
+    operatorNamespace: defaultOperatorNamespace,
+    ...given,
+  };
+}
+
 export function addCommonFlags(program: Command): void {
   program
     .optionsGroup('Cluster:')
@@ -28,7 +44,7 @@ export function addCommonFlags(program: Command): void {
     .option('--as <user>', 'act as this user towards the API server')
     .addOption(
       new Option('--operator-namespace <name>', 'namespace that the operator runs in')
-        .default('svc-system')
+        .default(defaultOperatorNamespace)
         .env('SVC_NAMESPACE'),
     )
     .optionsGroup('Query server (default: a port-forward to one of its pods):')

@@ -45,6 +45,23 @@ test('common flags may stand before and after a command, and their values are no
   expect(seen).toEqual(['x', 'top', 'top', undefined]);
 });
 
+test.each([
+  ['a common flag', (name: string) => [`--${name}`, ''], false],
+  ['a variable', () => [], true],
+])('%s with an empty value counts as not given, as for kubectl', async (_what, words, isSet) => {
+  const one = command('one', async () => {}, {
+    load: async () => (it, run) => void it.action(run(async ({ flags }) => void seen.push(flags))),
+  });
+  const cluster = ['namespace', 'kubeconfig', 'context', 'as', 'operator-namespace'];
+  const names = [...cluster, 'server', 'token', 'certificate-authority', 'tls-server-name'];
+  const before = { ...process.env };
+  if (isSet) Object.assign(process.env, { SVC_NAMESPACE: '', SVC_SERVER: '', SVC_TOKEN: '' });
+  const code = await runPlugin(['one', '-A', ...names.flatMap(words)], host(), [one]);
+  process.env = before;
+  expect([told, code]).toEqual([[], 0]);
+  expect(seen).toStrictEqual([{ allNamespaces: true, insecureSkipTlsVerify: false, operatorNamespace: 'svc-system' }]);
+});
+
 test('the help shows commands first and loads none of them', async () => {
   for (const args of [[], ['--help'], ['help']]) {
     expect(await runPlugin(args, host(), commands)).toBe(0);

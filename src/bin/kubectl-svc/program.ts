@@ -3,7 +3,7 @@ import { readBuildInfo, versionText } from '../../base/build-info.ts';
 import { commands as allCommands } from './commands.ts';
 import type { PluginCommand, Run } from './command.ts';
 import { ClosedOutputError, errorLines, exitCodes, UsageError } from './errors.ts';
-import { addCommonFlags, type CommonFlags } from './flags.ts';
+import { addCommonFlags, commonFlags } from './flags.ts';
 import type { Host } from './host.ts';
 import { Session } from './session.ts';
 
@@ -106,7 +106,7 @@ async function register(
   const run: Run =
     (work) =>
     async (...args) => {
-      const session = new Session(program.opts<CommonFlags>(), host, words);
+      const session = new Session(commonFlags(program.opts()), host, words);
       try {
         result((await work(session, ...args)) ?? exitCodes.fine);
       } finally {

@@ -13,12 +13,13 @@ const bin = join(import.meta.dirname, '..');
 /** Runs a program of the plugin, and returns also which modules it loaded. */
 function start(
   program: string,
-  ...args: string[]
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
 ): { status: number | null; stdout: string; stderr: string; loaded: string[] } {
   const dir = mkdtempSync(join(tmpdir(), 'svc-start-'));
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(bin, program), ...args], {
     encoding: 'utf8',
-    env: { PATH: process.env['PATH'], HOME: dir, NODE_V8_COVERAGE: dir },
+    env: { PATH: process.env['PATH'], HOME: dir, NODE_V8_COVERAGE: dir, ...env },
   });
   const loaded = readdirSync(dir).flatMap((name) => {
     const { result } = JSON.parse(readFileSync(join(dir, name), 'utf8')) as { result: { url: string }[] };
@@ -35,7 +36,7 @@ test.each([
   ['kubectl-complete-svc.ts', 'top pods --so'],
   ['kubectl-svc.ts', '__complete top pods --so'],
 ])('%s %s loads neither client-node nor the PromQL engine', (program, args) => {
-  const { status, stdout, loaded } = start(program, ...args.split(' '));
+  const { status, stdout, loaded } = start(program, args.split(' '));
   expect(status).toBe(0);
   expect(stdout).toMatch(/Usage: kubectl svc|--sort-by/);
   expect(loaded.some((url) => url.endsWith('kubectl-svc/program.ts'))).toBe(true);
@@ -44,10 +45,15 @@ test.each([
 
 test('without a command the plugin prints its help; without a cluster it says what to set', () => {
   expect(start('kubectl-svc.ts')).toMatchObject({ status: 0, stdout: expect.stringContaining('Usage: kubectl svc') });
-  const { status, stdout, stderr } = start('kubectl-svc.ts', 'query', '1');
+  const { status, stdout, stderr } = start('kubectl-svc.ts', ['query', '1']);
   expect([status, stdout]).toEqual([1, '']);
   expect(stderr).toMatch(/error: no KUBECONFIG, .*\n {2}name a kubeconfig with --kubeconfig/);
-  expect(start('kubectl-svc.ts', 'frobnicate')).toMatchObject({ status: 2, stdout: '' });
+  expect(start('kubectl-svc.ts', ['frobnicate'])).toMatchObject({ status: 2, stdout: '' });
+});
+
+test('a variable that is empty counts as unset: no server is named', () => {
+  const { stderr } = start('kubectl-svc.ts', ['query', '1'], { SVC_SERVER: '', SVC_TOKEN: '' });
+  expect(stderr).toMatch(/^error: no KUBECONFIG, /);
 });
 
 test('an answer that is longer than a pipe holds reaches its reader whole', async () => {

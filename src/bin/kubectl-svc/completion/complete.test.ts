@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { runPluginHere } from '../../../testing/plugin/plugin-run.ts';
 import { FakeClock } from '../../../testing/fake-clock.ts';
 import type { RestClient } from '../../../kube/index.ts';
@@ -61,6 +62,14 @@ test('namespaces and metrics are those of the cluster', async () => {
   expect(await complete(['query', 'svc_'], inCluster)).toBe('svc_agent_up\n:4\n');
   expect(decodeURIComponent(asked[0]!.replaceAll('+', ' '))).toContain('match[]={__name__=~"svc_.*"}');
   expect(await complete(['query', 'sum('], inCluster)).toBe(':4\n');
+});
+
+test('an empty flag or variable counts as not given, as in the command itself', async () => {
+  const kube = Object.assign(inCluster.kube!(), { namespace: 'mine' });
+  const list = jest.spyOn(kube, 'list');
+  const given = { ...inCluster, env: { SVC_NAMESPACE: '', SVC_SERVER: '', SVC_TOKEN: '' }, kube: () => kube };
+  expect(await complete(['status', 'tm', '-n', '', ''], given)).toBe('shop\nbank\n:4\n');
+  expect(list).toHaveBeenCalledWith(expect.anything(), expect.objectContaining({ namespace: 'mine' }));
 });
 
 test('the value of a flag that takes a file is left to the shell', async () => {

@@ -2,7 +2,7 @@ import { within } from '../../../base/time-limit.ts';
 import { optionOf, shapeOf, type CommandShape } from '../../completion/command-shape.ts';
 import { complete as completionsOf } from '../../completion/complete.ts';
 import { commands } from '../commands.ts';
-import type { CommonFlags } from '../flags.ts';
+import { commonFlags } from '../flags.ts';
 import type { Host } from '../host.ts';
 import { programFor } from '../program.ts';
 import { Session } from '../session.ts';
@@ -69,8 +69,6 @@ function sessionOf(root: CommandShape, words: readonly string[], host: Host): Se
     if (!option?.takesValue || text === undefined) continue;
     flags[option.flag.slice(2).replace(/-(.)/g, (_, c: string) => c.toUpperCase())] = text;
   }
-  const { SVC_NAMESPACE: operatorNamespace = 'svc-system', SVC_SERVER: server, SVC_TOKEN: token } = host.env;
-  const env = { operatorNamespace, ...(server ? { server } : {}), ...(token ? { token } : {}) };
-  const common: CommonFlags = { allNamespaces: false, insecureSkipTlsVerify: false, ...env, ...flags };
-  return new Session(common, host, words);
+  const { SVC_NAMESPACE: operatorNamespace, SVC_SERVER: server, SVC_TOKEN: token } = host.env;
+  return new Session(commonFlags({ operatorNamespace, server, token, ...flags }), host, words);
 }
