@@ -18,7 +18,10 @@ export interface Output {
 export interface Host {
   readonly stdout: Output;
   readonly stderr: Output;
-  /** All of the standard input as text. Errors: PluginError with the remedy when it has more than `maxBytes`. */
+  /**
+   * All of the standard input as text. Errors: PluginError with the remedy when it has more than `maxBytes`; the
+   * signal's reason when that aborts.
+   */
   readStdin(maxBytes: number, remedy: string): Promise<string>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;

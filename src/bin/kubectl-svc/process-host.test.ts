@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
-import { Readable, Writable } from 'node:stream';
+import { PassThrough, Readable, Writable } from 'node:stream';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
+import { until } from '../../testing/until.ts';
 import { ClosedOutputError } from './errors.ts';
 import { processHost } from './process-host.ts';
 
@@ -22,12 +23,12 @@ class Pipe extends Writable {
   }
 }
 
-function aProcess(stdin: readonly string[] = []) {
+function aProcess(given: readonly string[] | Readable = []) {
   const stdout = new Pipe();
   const stderr = new Pipe();
   const exits: number[] = [];
   const process = Object.assign(new EventEmitter(), {
-    stdin: Readable.from(stdin.map((text) => Buffer.from(text))),
+    stdin: given instanceof Readable ? given : Readable.from(given.map((text) => Buffer.from(text))),
     stdout,
     stderr,
     env: {},
@@ -90,6 +91,28 @@ test('the standard input may have as many bytes as the command takes; with more,
     message: 'standard input: more than 5 bytes',
     hints: ['less'],
   });
+});
+
+test.each(['SIGINT', 'SIGTERM'])('%s ends the wait for a standard input that does not end', async (name) => {
+  const stdin = new PassThrough();
+  const { process, host } = aProcess(stdin);
+  stdin.write('sum(');
+  let outcome: unknown = 'waits';
+  const read = host.readStdin(100, 'less').catch((error: unknown) => (outcome = error));
+  await settle();
+  expect(outcome).toBe('waits');
+  process.emit(name);
+  await until('the end of the wait', () => outcome !== 'waits');
+  await read;
+  expect([outcome, stdin.destroyed]).toEqual([host.signal.reason, true]);
+  await expect(host.readStdin(100, 'less')).rejects.toBe(host.signal.reason);
+});
+
+test('an error of the standard input is that of the read', async () => {
+  const stdin = new PassThrough();
+  const { host } = aProcess(stdin);
+  stdin.destroy(new Error('EIO'));
+  await expect(host.readStdin(100, 'less')).rejects.toThrow('EIO');
 });
 
 test('a terminal that does not know its size counts as one of 80 × 24', () => {

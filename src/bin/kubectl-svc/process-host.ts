@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { addAbortSignal, type Readable } from 'node:stream';
 import type { WriteStream } from 'node:tty';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
@@ -23,7 +24,7 @@ export function processHost(process: NodeJS.Process, clock: Clock): Host {
       abort.abort(new ClosedOutputError());
     }),
     stderr: output(process.stderr, abort.signal, () => {}),
-    readStdin: (maxBytes, remedy) => readAll(process.stdin, maxBytes, remedy),
+    readStdin: (maxBytes, remedy) => readAll(process.stdin, abort.signal, maxBytes, remedy),
     env: process.env,
     clock,
     signal: abort.signal,
@@ -57,14 +58,19 @@ function output(stream: WriteStream, signal: AbortSignal, onBroken: (error: Node
 }
 
 /** `readStdin` of a host, for a given stream. */
-export async function readAll(stdin: AsyncIterable<unknown>, maxBytes: number, remedy: string): Promise<string> {
+export async function readAll(stdin: Readable, signal: AbortSignal, maxBytes: number, remedy: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of stdin as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > maxBytes)
-      throw new PluginError('ERR_TOO_LARGE', `standard input: more than ${maxBytes} bytes`, { hints: [remedy] });
-    chunks.push(chunk);
+  try {
+    for await (const chunk of addAbortSignal(signal, stdin) as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > maxBytes)
+        throw new PluginError('ERR_TOO_LARGE', `standard input: more than ${maxBytes} bytes`, { hints: [remedy] });
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error;
   }
   return Buffer.concat(chunks).toString('utf8');
 }

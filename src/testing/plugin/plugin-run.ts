@@ -49,15 +49,15 @@ export async function runPluginHere(args: readonly string[], options: PluginRunO
     columns: options.terminal ?? 80,
     rows: 24,
   });
-  const { answer, stream, kube } = options;
+  const { answer, stream, kube, signal = new AbortController().signal } = options;
   let connections = 0;
   const host: Host = {
     stdout: output('stdout'),
     stderr: output('stderr'),
-    readStdin: (...args) => readAll(Readable.from([Buffer.from(options.stdin ?? '')]), ...args),
+    readStdin: (...args) => readAll(Readable.from([Buffer.from(options.stdin ?? '')]), signal, ...args),
     env: options.env ?? {},
     clock: options.clock ?? systemClock,
-    signal: options.signal ?? new AbortController().signal,
+    signal,
     ...(kube ? { kube } : {}),
     ...(answer || stream ? { connect: async () => playedServer(answer, stream, ++connections) } : {}),
   };
