@@ -17,11 +17,27 @@ export function completionScript(shell: Shell, name: string): string {
 function bash(name: string): string {
   return `# bash completion of ${name}: source <(${name} completion bash)
 _${name}() {
-  local line
+  local line part i kept= after= rest=$COMP_LINE
+  local -a words=()
   COMPREPLY=()
+  # Bash breaks words at = and : and replaces only what comes after the last of them; $kept is what comes before.
+  for ((i = 1; i <= COMP_CWORD; i++)); do
+    rest=\${rest#*"\${COMP_WORDS[i-1]}"} part=\${COMP_WORDS[i]}
+    if [[ \${#words[@]} -gt 0 && $rest != [[:space:]]* && ( -n $after || $part == [=:]* ) ]]; then
+      kept=\${words[\${#words[@]}-1]}
+      words[\${#words[@]}-1]+=$part
+    else
+      kept=
+      words+=("$part")
+    fi
+    after=
+    if [[ $part == [=:]* ]]; then after=1 kept=\${words[\${#words[@]}-1]}; fi
+  done
   while IFS= read -r line; do
-    [[ $line == :* ]] || COMPREPLY+=("\${line%%$'\\t'*}")
-  done < <(${name} ${completeWord} "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    [[ $line == :* ]] && continue
+    line=\${line%%$'\\t'*}
+    COMPREPLY+=("\${line#"$kept"}")
+  done < <(${name} ${completeWord} "\${words[@]}" 2>/dev/null)
 }
 complete -o default -F _${name} ${name}
 `;
