@@ -12,24 +12,38 @@ export interface Column {
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
-  options: { headers?: boolean; paint?: (text: string, column: number, row: number) => string } = {},
+  options: TableOptions = {},
 ): string {
-  const { headers = true, paint = (text: string) => text } = options;
+  return [...tableLines(columns, rows, options)].join('');
+}
+
+export interface TableOptions {
+  readonly headers?: boolean;
+  readonly paint?: (text: string, column: number, row: number) => string;
+}
+
+/** The lines of `table`, one by one. `rows` is read twice: for the widths, then for the lines. */
+export function* tableLines(
+  columns: readonly Column[],
+  rows: Iterable<readonly string[]>,
+  { headers = true, paint = (text) => text }: TableOptions = {},
+): Generator<string> {
   const titles = columns.map(({ title }) => printable(title));
-  const cells = rows.map((row) => columns.map((_, i) => printable(row[i] ?? '') || '<none>'));
-  const widths = titles.map((title, i) =>
-    cells.reduce((most, row) => Math.max(most, width(row[i]!)), headers ? width(title) : 0),
-  );
-  const line = (row: readonly string[], n: number): string =>
-    row
-      .map((text, i) => {
-        const space = ' '.repeat(widths[i]! - width(text));
-        const painted = n < 0 ? text : paint(text, i, n);
-        if (columns[i]!.right) return space + painted;
-        return i === row.length - 1 ? painted : painted + space;
-      })
-      .join('   ');
-  return [...(headers ? [line(titles, -1)] : []), ...cells.map(line), ''].join('\n');
+  const cells = (row: readonly string[]): string[] => columns.map((_, i) => printable(row[i] ?? '') || '<none>');
+  const widths = titles.map((title) => (headers ? width(title) : 0));
+  for (const row of rows) for (const [i, text] of cells(row).entries()) widths[i] = Math.max(widths[i]!, width(text));
+  const line = (row: readonly string[], n: number): string => {
+    const texts = row.map((text, i) => {
+      const space = ' '.repeat(widths[i]! - width(text));
+      const painted = n < 0 ? text : paint(text, i, n);
+      if (columns[i]!.right) return space + painted;
+      return i === row.length - 1 ? painted : painted + space;
+    });
+    return `${texts.join('   ')}\n`;
+  };
+  if (headers) yield line(titles, -1);
+  let n = 0;
+  for (const row of rows) yield line(cells(row), n++);
 }
 
 /**

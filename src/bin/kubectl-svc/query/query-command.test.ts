@@ -52,6 +52,33 @@ test.each([
   expect(stdout).toBe(text);
 });
 
+test.each(['table', 'csv', 'promtool'])(
+  '-o %s writes a large answer in pieces, as fast as it is read',
+  async (format) => {
+    const metric = (n: number): object => ({ __name__: 'up', series: `${n}`, path: `/${'p'.repeat(60)}` });
+    const values = Array.from({ length: 1_000 }, (_, i) => [1_700_000_000 + i, String(i)]);
+    const result = Array.from({ length: 20 }, (_, n) => ({ metric: metric(n), values }));
+    const pieces: string[] = [];
+    let waits = 0;
+    const { code, stderr } = await runPluginHere(['query', '--since', '1h', '-o', format, 'up'], {
+      ...asking({ data: { resultType: 'matrix', result } }),
+      onStdout: (text) => void pieces.push(text),
+      drained: async () => void waits++,
+    });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(pieces.length).toBeGreaterThan(2);
+    expect(waits).toBe(pieces.length - 1);
+    expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThanOrEqual(2 ** 20);
+    const lines = pieces.join('').trimEnd().split(/\r?\n/);
+    expect(lines).toHaveLength(format === 'promtool' ? 20 * 1_001 : 20 * 1_000 + 1);
+    const last = {
+      table: /^2023-11-14T22:29:59Z   up       \/p+   19         999$/,
+      csv: /^up,\/p+,19,1700000999,999$/,
+    };
+    expect(lines.at(-1)).toMatch({ ...last, promtool: /^999 @\[1700000999\]$/ }[format]!);
+  },
+);
+
 test('-o json prints the whole answer of the server, and asks for no limit', async () => {
   const played = asking({ ...vector, degraded: true, missingNodes: ['node-3'] });
   const { stdout } = await runPluginHere(['query', 'up', '-o', 'json'], played);

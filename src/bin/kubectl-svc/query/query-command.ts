@@ -106,7 +106,7 @@ async function query(session: Session, argument: string | undefined, flags: Flag
     partial_response: flags.partialResponse,
   };
   const answer = await ask(session, range ? '/api/v1/query_range' : '/api/v1/query', params, timeoutMs);
-  session.stdout.write(shown(session, answer, format, range, flags));
+  await writeInPieces(session, shown(session, answer, format, range, flags));
   if (format !== 'json') for (const line of detailLines(answer)) session.stderr.write(`${printable(line)}\n`);
   tellCaveats(session, answer);
   if (reading && Array.isArray(answer.data.result) && answer.data.result.length === 0)
@@ -133,18 +133,36 @@ async function ask(
   }
 }
 
+/** Length of what is written at once, but for a text that is longer itself. */
+const pieceLength = 65_536;
+
+/** Writes texts no faster than they are read: all of them together may be longer than a string can be. */
+async function writeInPieces({ stdout, signal }: Session, texts: Iterable<string>): Promise<void> {
+  let piece = '';
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < pieceLength) continue;
+    stdout.write(piece);
+    piece = '';
+    await stdout.drained();
+    signal.throwIfAborted();
+  }
+  stdout.write(piece);
+}
+
+/** The answer in a format, as texts to write one after the other. */
 function shown(
   session: Session,
   answer: ApiAnswer<QueryData>,
   format: Format,
   range: Range | undefined,
   { headers }: Flags,
-): string {
+): Iterable<string> {
   const { data } = answer;
-  if (format === 'json') return `${answer.text.trimEnd()}\n`;
+  if (format === 'json') return [`${answer.text.trimEnd()}\n`];
   if (format === 'csv') return csvText(data, { headers });
   if (format === 'promtool') return promtoolText(data);
-  if (format === 'graph' && range && data.resultType === 'matrix') return drawn(session, data.result, range);
+  if (format === 'graph' && range && data.resultType === 'matrix') return [drawn(session, data.result, range)];
   return tableText(data, { headers });
 }
 
