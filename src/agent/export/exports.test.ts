@@ -283,30 +283,46 @@ test('what a destination drops is counted from 0 on, so that an increase has the
   );
 });
 
-test('the gauges of a destination disappear when the last queue under its name is removed', async () => {
-  const gauges = async (): Promise<string[]> => {
-    exports.statuses();
-    const text = await registry.metrics();
-    return ['pending_bytes', 'last_success_timestamp_seconds'].filter((name) =>
-      text.includes(`svc_export_${name}{destination="ClusterTrafficPolicy/p/a"}`),
-    );
-  };
+/** The names of the metrics that have the destination `ClusterTrafficPolicy/p/a`. */
+async function metricsOfA(): Promise<string[]> {
+  exports.statuses();
+  const own = /^(\w+){destination="ClusterTrafficPolicy\/p\/a"[,}]/gm;
+  return [...new Set((await registry.metrics()).matchAll(own).map(([, name]) => name!))].toSorted();
+}
+
+test('the metrics of a destination disappear when the last queue under its name is removed', async () => {
+  answer = { status: 503, text: '' };
   exports.setConfig(config({ exports: [policyExport('a')] }));
   await take(series);
-  await comesTrue(() => requests.length === 1);
-  const both = await gauges();
-  expect(both).toHaveLength(2);
+  await comesTrue(() => requests.length > 0);
+  answer = { status: 204, text: '' };
+  await comesTrue(() => statusOf('a')?.sent === 1);
+  const all = await metricsOfA();
+  const metrics = ['dropped_total', 'failures_total', 'last_success_timestamp_seconds', 'pending_bytes', 'sent_total'];
+  expect(all).toEqual(metrics.map((name) => `svc_export_${name}`));
   // Another address under the same name is another queue.
   exports.setConfig(config({ exports: [policyExport('a', { endpoint: `${url}/b` })] }));
   await clock.advance(60_000);
-  expect(await gauges()).toEqual(both);
+  expect(await metricsOfA()).toEqual(all);
   await take(series);
-  await comesTrue(() => requests.length === 2);
+  await comesTrue(() => statusOf('a')?.sent === 1);
   exports.setConfig(config({}));
-  await until('the gauges are gone', async () => {
+  await until('the metrics are gone', async () => {
     await clock.advance(10_000);
-    return (await gauges()).length === 0;
+    return (await metricsOfA()).length === 0;
   });
+  expect(await registry.metrics()).not.toContain('destination="');
+});
+
+test('the metrics of a destination whose queue cannot be opened disappear with the last config that has its name', async () => {
+  const configs = ['a', 'b'].map((path) => config({ exports: [policyExport('a', { endpoint: `${url}/${path}` })] }));
+  for (const one of configs) {
+    writeFileSync(join(dir, destinationsOf(one)[0]!.id), '');
+    exports.setConfig(one);
+    expect(await metricsOfA()).toEqual(['svc_export_dropped_total']);
+  }
+  exports.setConfig(config({}));
+  expect(await registry.metrics()).not.toContain('destination="');
 });
 
 test('all queues together stay within their bound, as destinations come one after another, and leave', async () => {

@@ -13,10 +13,10 @@ import { type ConfigSource, isFromController } from '../capture/start-config.ts'
 import { type Destination, destinationName, destinationsOf } from './destination.ts';
 import { encodeSpan } from './encode/otlp-spans.ts';
 import { Exporter } from './exporter.ts';
-import { createExportMetrics, type ExportMetrics } from './metrics.ts';
+import { createExportMetrics, type ExportMetrics, forgetDestination, startCounting } from './metrics.ts';
 import { OtlpSender } from './otlp-sender.ts';
 import { createPost } from './post.ts';
-import { dropReasons, ExportQueue } from './queue/export-queue.ts';
+import { ExportQueue } from './queue/export-queue.ts';
 import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
 import { wantsSeries, wantsSpan } from './routing.ts';
@@ -121,7 +121,8 @@ export class Exports {
     if (this.#closed) return;
     const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
     for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
-    for (const id of this.#unopened.keys()) if (!wanted.has(id)) this.#unopened.delete(id);
+    const gone = [...this.#unopened].filter(([id]) => !wanted.has(id));
+    for (const [id] of gone) this.#unopened.delete(id);
     for (const [id, destination] of wanted) {
       const lane = this.#lanes.get(id);
       const stays = lane?.stop.signal.aborted === false;
@@ -131,6 +132,7 @@ export class Exports {
         lane.leaving = null;
       } else this.#replace(id, destination, lane);
     }
+    for (const [, { destination }] of gone) this.#forgetMetrics(destinationName(destination));
     this.#shareDisk();
     this.#config++;
     if (isFromController(source)) this.#sweep(wanted);
@@ -167,7 +169,7 @@ export class Exports {
     old?.stop.abort();
     const { dir, maxBytes, logger } = this.#options;
     const name = destinationName(destination);
-    for (const reason of [...dropReasons, 'refused']) this.#metrics.dropped.inc({ destination: name, reason }, 0);
+    startCounting(this.#metrics, name);
     try {
       // An existing queue is kept: its data goes out under the new rule.
       const queue =
@@ -246,7 +248,7 @@ export class Exports {
           if (this.#closed || this.#lanes.get(id) !== lane) return;
           this.#lanes.delete(id);
           this.#forget(id);
-          this.#forgetGauges(name);
+          this.#forgetMetrics(name);
           this.#shareDisk();
         });
     }, farewellMs);
@@ -273,14 +275,10 @@ export class Exports {
     }
   }
 
-  /**
-   * Removes the gauges of a destination that is gone: their last values would look current. They stay while another
-   * lane has the name, because a destination whose address changes keeps its name.
-   */
-  #forgetGauges(name: string): void {
-    if ([...this.#lanes.values()].some(({ destination }) => destinationName(destination) === name)) return;
-    this.#metrics.pendingBytes.remove({ destination: name });
-    this.#metrics.lastSuccess.remove({ destination: name });
+  /** Removes the metrics of a destination, unless another one has its name, as after a change of the address. */
+  #forgetMetrics(name: string): void {
+    const rest = [...this.#lanes.values(), ...this.#unopened.values()];
+    if (rest.every(({ destination }) => destinationName(destination) !== name)) forgetDestination(this.#metrics, name);
   }
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */

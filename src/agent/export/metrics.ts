@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
+import { dropReasons } from './queue/export-queue.ts';
 
 /** Metrics of the agent's exports. The label `destination` has the text of `destinationName`. */
 export type ExportMetrics = ReturnType<typeof createExportMetrics>;
@@ -21,4 +22,22 @@ export function createExportMetrics(registry: Registry) {
       labelNames,
     ),
   };
+}
+
+const allDropReasons = [...dropReasons, 'refused'] as const;
+
+/** Shows what a destination drops from 0 on, so that an increase has the first loss. */
+export function startCounting({ dropped }: ExportMetrics, destination: string): void {
+  for (const reason of allDropReasons) dropped.inc({ destination, reason }, 0);
+}
+
+/**
+ * Removes all metrics of a destination that is gone. The last values of its gauges would look current, and the counters
+ * of destinations that come and go would add up.
+ */
+export function forgetDestination(metrics: ExportMetrics, destination: string): void {
+  for (const reason of allDropReasons) metrics.dropped.remove({ destination, reason });
+  for (const metric of [metrics.sent, metrics.failures, metrics.pendingBytes, metrics.lastSuccess]) {
+    metric.remove({ destination });
+  }
 }
