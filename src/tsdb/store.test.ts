@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { silentLogger } from '../base/logger.ts';
 import { FakeClock } from '../testing/fake-clock.ts';
+import { collectGarbage } from '../testing/heap.ts';
 import { MemoryFiles } from '../testing/tsdb/memory-files.ts';
 import { readSamples } from '../testing/tsdb/read-samples.ts';
 import { labelsFromObject, labelsToObject, openStore, SampleBuffer } from './index.ts';
-import type { Labels, Matcher, SelectedSeries, Store, StoreOptions } from './index.ts';
+import type { Labels, Matcher, SelectedSeries, SeriesRef, Store, StoreOptions } from './index.ts';
 
 const start = Date.UTC(2026, 0, 1, 0, 0, 0);
 const hour = 3_600_000;
@@ -127,6 +128,21 @@ describe('appending', () => {
     // Refused starts are not counted: an agent that starts after its instrument gets an old start for every series.
     expect(store.appendStart(up, start - 24 * hour)).toBe(false);
     expect(store.stats()).toMatchObject({ duplicates: 0, rejected: { late: 0, tooNew: 0 } });
+    await store.close();
+  });
+
+  test('the store lets go of the ref of a series that ended, and takes it again', async () => {
+    const store = await open(new MemoryFiles(), new FakeClock(start));
+    let ref: SeriesRef | undefined = { labels: up, slot: -1 };
+    const held = new WeakRef(ref);
+    store.append(ref, start, 1);
+    store.appendStale(ref, start + 1_000);
+    store.append(ref, start + 2_000, 2);
+    store.appendStale(ref, start + 3_000);
+    expect([...readSamples(store).values()].map(({ size }) => size)).toEqual([4]);
+    ref = undefined;
+    await collectGarbage();
+    expect(held.deref()).toBeUndefined();
     await store.close();
   });
 

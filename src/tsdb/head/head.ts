@@ -102,6 +102,8 @@ export class Head {
       this.#widenBounds(t);
       log.sample(this.#dictionary.refs[slot]!, t, high, low);
     }
+    // A series that ended stays here for hours, its writer's object need not.
+    if (isStale(high, low)) this.#holders[slot] = undefined;
     return result;
   }
 
