@@ -5,11 +5,23 @@ import { valueText } from './label-set.ts';
 /** Longer keys are replaced by their hashes. Units: characters. */
 const longestKey = 2_048;
 
+const keys = new WeakMap<readonly Attribute[], string>();
+
 /**
  * A text that is equal for equal attributes in any order, and never long: a sender may put anything into an attribute,
- * and the text may outlive the request by hours. Built with `join`: with `+`, V8 would keep each step.
+ * and the text may outlive the request by hours. A list keeps its text.
  */
 export function attributesKey(attributes: readonly Attribute[]): string {
+  let key = keys.get(attributes);
+  if (key === undefined) {
+    key = made(attributes);
+    keys.set(attributes, key);
+  }
+  return key;
+}
+
+/** Built with `join`: with `+`, V8 would keep each step. */
+function made(attributes: readonly Attribute[]): string {
   return boundedKey(
     sorted(attributes)
       .map(({ key, value }) => `${key}\u0000${valueText(value)}`)

@@ -343,6 +343,21 @@ test('an ended stream is forgotten after ten minutes', () => {
   expect(mapper.streams).toBe(0);
 });
 
+test('a stream that is forgotten takes no memory, also while the decoder keeps its list of attributes', async () => {
+  const { send, mapper, sink, at, out } = setUp();
+  const points = Array.from({ length: 5_000 }, (_, i): PointOf => ({ at: 1, value: 1, labels: { i } }));
+  const kept = counter(points);
+  const before = await heapAfterGc();
+  for (const seconds of [1, 2]) send(seconds, kept);
+  out.length = 0;
+  expect(((await heapAfterGc()) - before) / points.length).toBeGreaterThan(1_000);
+  for (const seconds of [100, 700]) mapper.expire(at(seconds), sink);
+  out.length = 0;
+  expect(mapper.streams).toBe(0);
+  expect(((await heapAfterGc()) - before) / points.length).toBeLessThan(300);
+  expect(kept.resources).toHaveLength(1);
+});
+
 test('a histogram whose bounds change ends its old series and starts new ones', () => {
   const { send } = setUp();
   send(1, histogram({ at: 1, count: 1, sum: 1, bounds: [1], bucketCounts: [1, 0] }));

@@ -17,7 +17,6 @@ export class StreamIndex {
    * attributes need not be built again.
    */
   readonly #byResource = new WeakMap<readonly Attribute[], Map<string, StreamSet>>();
-  readonly #keys = new WeakMap<readonly Attribute[], string>();
   #size = 0;
 
   get size(): number {
@@ -29,7 +28,7 @@ export class StreamIndex {
     const short = scope === '' ? metric : `${scope}\u0002${metric}`;
     const known = this.#byResource.get(resource)?.get(short);
     if (known && known.byText.size > 0) return known;
-    const key = `${this.#key(resource)}\u0002${scope}\u0002${metric}`;
+    const key = `${attributesKey(resource)}\u0002${scope}\u0002${metric}`;
     const set = this.#sets.get(key);
     if (!set) return { key, byList: new WeakMap(), byText: new Map() };
     let sets = this.#byResource.get(resource);
@@ -42,35 +41,29 @@ export class StreamIndex {
   find(set: StreamSet, attributes: readonly Attribute[]): Stream | undefined {
     const known = set.byList.get(attributes);
     if (known && !known.forgotten) return known;
-    const stream = set.byText.get(this.#key(attributes));
+    const stream = set.byText.get(attributesKey(attributes));
     if (stream) set.byList.set(attributes, stream);
+    else if (known) set.byList.delete(attributes);
     return stream;
   }
 
   add(set: StreamSet, stream: Stream): void {
     this.#sets.set(set.key, set);
-    set.byText.set(this.#key(stream.point), stream);
+    set.byText.set(attributesKey(stream.point), stream);
     set.byList.set(stream.point, stream);
     this.#size++;
   }
 
   delete(stream: Stream): void {
     stream.forgotten = true;
-    stream.set.byText.delete(this.#key(stream.point));
+    // The decoder may keep the list for hours.
+    stream.set.byList.delete(stream.point);
+    stream.set.byText.delete(attributesKey(stream.point));
     if (stream.set.byText.size === 0) this.#sets.delete(stream.set.key);
     this.#size--;
   }
 
   *[Symbol.iterator](): Generator<Stream> {
     for (const set of this.#sets.values()) yield* set.byText.values();
-  }
-
-  #key(attributes: readonly Attribute[]): string {
-    let key = this.#keys.get(attributes);
-    if (key === undefined) {
-      key = attributesKey(attributes);
-      this.#keys.set(attributes, key);
-    }
-    return key;
   }
 }

@@ -70,7 +70,7 @@ export class FlowIntake {
 
   #increment(point: { attributes: readonly Attribute[]; value: number; startNs: number }): number {
     const { attributes, value, startNs } = point;
-    const key = keyOf(attributes);
+    const key = attributesKey(attributes);
     const [account = ''] = this.#identity.flow(attributes).local;
     const held = this.#last.get(key);
     if (held) this.#memory.remove(held);
@@ -125,17 +125,6 @@ export function withFlows(ingest: OtlpConsumer, flows: FlowIntake): OtlpConsumer
 }
 
 const flowMetrics: ReadonlySet<string> = new Set(['obi.network.flow.bytes', 'beyla.network.flow.bytes']);
-
-const keys = new WeakMap<readonly Attribute[], string>();
-
-function keyOf(attributes: readonly Attribute[]): string {
-  let key = keys.get(attributes);
-  if (key === undefined) {
-    key = attributesKey(attributes);
-    keys.set(attributes, key);
-  }
-  return key;
-}
 
 const namespaceKeys = ['k8s.src.namespace', 'k8s.dst.namespace'] as const;
 const endKeys = ['address', 'port', 'name', 'zone', 'cidr'] as const;
