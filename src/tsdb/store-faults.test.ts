@@ -132,6 +132,42 @@ describe('when the disk fails', () => {
     await store.close();
   });
 
+  test('on a full disk, what waits for the log is copied only as its buffer grows', async () => {
+    const w = world();
+    const buffers: ArrayBufferLike[] = [];
+    const openWrite = w.files.openWrite.bind(w.files);
+    w.files.openWrite = async (path, mode) => {
+      const file = await openWrite(path, mode);
+      const write: typeof file.write = (bytes, position) => {
+        buffers.push(bytes.buffer);
+        return file.write(bytes, position);
+      };
+      return { ...file, write };
+    };
+    let store = await open(w, { segmentBytes: 1e9 });
+    store.append(series[0]!, start, 1);
+    await store.commit();
+    w.files.fault = (kind) => kind === 'write' && 7;
+    buffers.length = 0;
+    const expected = new Set([`${labelsKey(series[0]!)} ${start} 1`]);
+    for (let i = 1; i <= 300; i++) {
+      // Long, so that the buffer has to grow.
+      const labels = labelsFromObject({ __name__: 'm', s: `${i} `.repeat(500) });
+      expect(store.append(labels, start, i)).toBe('appended');
+      expected.add(`${labelsKey(labels)} ${start} ${i}`);
+      await expect(store.commit()).rejects.toThrow(/ENOSPC/);
+      await expect(store.commit()).rejects.toThrow(/ENOSPC/);
+    }
+    expect(buffers).toHaveLength(600);
+    expect(new Set(buffers).size).toBeLessThan(10);
+    w.files.fault = undefined;
+    await store.commit();
+    w.files.crash();
+    store = await open(w);
+    expect(held(store)).toEqual(expected);
+    await store.close();
+  });
+
   test('on a full disk, blocks older than the retention are removed all the same', async () => {
     const w = world();
     const hour = 3_600_000;

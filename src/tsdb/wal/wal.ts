@@ -43,12 +43,13 @@ export class Wal {
   /** Bytes of the current segment that are known to be on disk. */
   #synced = 0;
   #closedBytes = new Map<number, number>();
-  /** Written at least once, not yet synced. */
-  #pending: Uint8Array<ArrayBufferLike> = new Uint8Array(0);
   /** Frames that wait for a write. */
   #framed = new ByteWriter(firstBufferBytes);
-  /** Takes turns with `#framed`: one is filled while the bytes of the other are written. */
-  #other = new ByteWriter(firstBufferBytes);
+  /**
+   * Frames that are being written, or that a failed flush left to be written again. Takes turns with `#framed`: one is
+   * filled while the bytes of the other are written.
+   */
+  #unsynced = new ByteWriter(firstBufferBytes);
   #series = new ByteWriter(4096);
   readonly #seriesWriter = new SeriesRecordWriter();
   #samples = new DeltaRecord(recordType.samples);
@@ -66,7 +67,9 @@ export class Wal {
 
   /** Bytes that are not yet on disk. */
   get pendingBytes(): number {
-    return this.#pending.length + this.#framed.length + this.#series.length + this.#samples.length + this.#stale.length;
+    return (
+      this.#unsynced.length + this.#framed.length + this.#series.length + this.#samples.length + this.#stale.length
+    );
   }
 
   /** Whether appends are refused. It is read for each sample, so it is stored instead of computed. */
@@ -200,20 +203,18 @@ export class Wal {
 
   async #writeOut(): Promise<void> {
     this.#frameSamples();
-    if (this.#pending.length > 0) {
-      this.#pending = concat(this.#pending, this.#framed.view());
+    if (this.#unsynced.length > 0) {
+      this.#unsynced.bytes(this.#framed.view());
       this.#framed = emptied(this.#framed);
-    } else {
-      // The buffer itself is written, not a copy of it.
-      [this.#framed, this.#other] = [emptied(this.#other), this.#framed];
-      this.#pending = this.#other.view();
-    }
-    if (this.#pending.length === 0) return;
+    } else [this.#framed, this.#unsynced] = [this.#unsynced, this.#framed];
+    // The buffer itself is written, not a copy of it.
+    const bytes = this.#unsynced.view();
+    if (bytes.length === 0) return;
     const file = (this.#file ??= await this.#openSegment());
-    await file.write(this.#pending, this.#synced);
+    await file.write(bytes, this.#synced);
     await file.sync();
-    this.#synced += this.#pending.length;
-    this.#pending = new Uint8Array(0);
+    this.#synced += bytes.length;
+    this.#unsynced = emptied(this.#unsynced);
     this.#noteFull();
   }
 
@@ -284,11 +285,4 @@ function emptied(buffer: ByteWriter): ByteWriter {
   if (buffer.capacity > keptBufferBytes) return new ByteWriter(firstBufferBytes);
   buffer.clear();
   return buffer;
-}
-
-function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const both = new Uint8Array(a.length + b.length);
-  both.set(a);
-  both.set(b, a.length);
-  return both;
 }
