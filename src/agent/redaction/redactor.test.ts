@@ -115,6 +115,28 @@ test('long paths, and the long names that short ones are parts of, are not remem
   expect(redactor.path('/z')).toBe('/y');
 });
 
+test('the paths that are remembered take bounded memory, however many sets of rules there are', async () => {
+  const names = Array.from({ length: 20 }, (_, i) => `ns-${i}`);
+  const rules = names.map((name) => ({ namespaces: [name], paths: [{ pattern: '^/a', replacement: `/${name}` }] }));
+  const redactors = new Redactors(rules);
+  const rest = 'x'.repeat(200);
+  const kept = await megabytesKeptBy(() => {
+    for (const name of names) for (let i = 0; i < 2_000; i++) redactors.of(name).path(`/a/${i}/${rest}`);
+  });
+  expect(kept).toBeLessThan(8);
+  expect(names.map((name) => redactors.of(name).path('/a/1'))).toEqual(names.map((name) => `/${name}/1`));
+});
+
+test('queries and fragments of rewritten paths are not remembered', async () => {
+  const redactor = redactorOf([{ paths: [{ pattern: '^/a', replacement: '/b' }] }]);
+  const rest = 'x'.repeat(200);
+  const kept = await megabytesKeptBy(() => {
+    for (let i = 0; i < 8_000; i++) redactor.path(`http://h/a?${i}${rest}#${i}`);
+  });
+  expect(kept).toBeLessThan(1);
+  expect(redactor.path('http://h/a?q#f')).toBe('http://h/b?q#f');
+});
+
 test('long names of the far ends of flows are not remembered', async () => {
   const redactors = new Redactors([{ namespaces: ['pay'], labels: [{ name: 'a', action: 'Drop' }] }]);
   const kept = await megabytesKeptBy(() => {

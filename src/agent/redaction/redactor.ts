@@ -45,9 +45,11 @@ const parameters =
  */
 const quoted =
   /(?:[a-z](?<=(?<![a-z\d+.-])[\d+.-]*.)[a-z\d+.-]*:\/|(?<![\w~%./-]))\/(?:(?![,;()|][a-z\d+.-]{1,32}:\/\/)(?:[^\s"'<>`]|'(?=\w)))*[^\s"'<>`.,:;)\]}]/gi;
-/** How many rewritten paths are remembered, and the longest of them. Units: paths, characters. */
-const rewritesKept = 10_000;
+/** The longest path that is remembered with its rewritten form. Units: characters. */
 const longestRewriteKept = 256;
+/** Memory of all paths that are remembered for a config, and of one without its texts. Units: bytes, roughly. */
+const rewritesBytes = 4 * 1024 * 1024;
+const rewriteBytes = 100;
 /** How many lists of namespaces are remembered, and the longest of them. Units: lists, characters. */
 const namespacesKept = 10_000;
 const longestNamespacesKept = 256;
@@ -61,10 +63,11 @@ const redacted = 'REDACTED';
 export class Redactor {
   readonly #rules: Redaction;
   readonly #rewriters: readonly ((path: string) => string)[];
-  readonly #rewritten = new Map<string, string>();
+  readonly #rewritten: RewrittenPaths;
 
-  constructor(rules: Redaction) {
+  constructor(rules: Redaction, rewritten = new RewrittenPaths()) {
     this.#rules = rules;
+    this.#rewritten = rewritten;
     this.#rewriters = this.#rules.paths.map(({ pattern, replacement }) => pathRewriter(pattern, replacement));
   }
 
@@ -101,17 +104,18 @@ export class Redactor {
 
   /** The text, a path or a URL, with its path after all rewrites. */
   path(text: string): string {
-    if (this.#rewriters.length === 0) return text;
-    const known = this.#rewritten.get(text);
-    if (known !== undefined) return known;
-    const isShort = text.length <= longestRewriteKept;
-    const own = isShort ? copied(text) : text;
-    const made = rewritePath(own, (path) => this.#rewriters.reduce((done, rewrite) => rewrite(done), path));
-    if (!isShort || made.length > longestRewriteKept) return made;
-    if (this.#rewritten.size >= rewritesKept) this.#rewritten.clear();
-    this.#rewritten.set(own, made);
-    return made;
+    return this.#rewriters.length === 0 ? text : rewritePath(text, this.#rewrite);
   }
+
+  readonly #rewrite = (path: string): string => {
+    const known = this.#rewritten.get(this, path);
+    if (known !== undefined) return known;
+    const isShort = path.length <= longestRewriteKept;
+    const own = isShort ? copied(path) : path;
+    const made = this.#rewriters.reduce((done, rewrite) => rewrite(done), own);
+    if (isShort && made.length <= longestRewriteKept) this.#rewritten.set(this, own, made);
+    return made;
+  };
 
   /**
    * The name of a span, which holds a method and a route or path: words that begin with a slash are treated as paths.
@@ -169,12 +173,35 @@ export class Redactor {
   readonly #isSensitive = (name: string): boolean => this.#rules.queryParams.has(name.toLowerCase());
 }
 
+/** Paths and what redactors made of them. All are forgotten when they take too much memory together. */
+class RewrittenPaths {
+  readonly #byRedactor = new Map<Redactor, Map<string, string>>();
+  #bytes = 0;
+
+  get(redactor: Redactor, path: string): string | undefined {
+    return this.#byRedactor.get(redactor)?.get(path);
+  }
+
+  set(redactor: Redactor, path: string, made: string): void {
+    const bytes = rewriteBytes + path.length + made.length;
+    if (this.#bytes + bytes > rewritesBytes) {
+      this.#byRedactor.clear();
+      this.#bytes = 0;
+    }
+    this.#bytes += bytes;
+    let paths = this.#byRedactor.get(redactor);
+    if (!paths) this.#byRedactor.set(redactor, (paths = new Map()));
+    paths.set(path, made);
+  }
+}
+
 /** The redactors of a config, by namespace. Namespaces with equal sets of rules share a redactor. */
 export class Redactors {
   readonly #rules: readonly CaptureRedaction[];
   /** For each rule the namespaces that it is restricted to. */
   readonly #within: readonly (ReadonlySet<string> | undefined)[];
   readonly #bySets = new Map<string, Redactor>();
+  readonly #rewritten = new RewrittenPaths();
   readonly #byNamespace = new Map<string, Redactor>();
 
   constructor(rules: readonly CaptureRedaction[] = []) {
@@ -215,7 +242,7 @@ export class Redactors {
     const paths = this.#rules
       .filter((rule) => sets.some((set) => set.includes(rule)))
       .flatMap((rule) => rule.paths ?? []);
-    return new Redactor(strictest(sets.map(mergeRedaction), paths));
+    return new Redactor(strictest(sets.map(mergeRedaction), paths), this.#rewritten);
   }
 }
 
