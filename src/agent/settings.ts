@@ -93,7 +93,7 @@ export const agentSettingTable = {
   ),
   retentionTime: durationSetting({ help: 'how long samples are kept', default: '24h' }),
   retentionSize: integerSetting(
-    { help: 'bytes that finished blocks may take', default: String(2 * 1024 ** 3) },
+    { help: 'bytes that finished blocks and damaged files may take', default: String(2 * 1024 ** 3) },
     1024 ** 2,
     Number.MAX_SAFE_INTEGER,
   ),

@@ -6,6 +6,7 @@ import type { Tombstones } from './block/tombstones.ts';
 import { blockName, writeBlock } from './block/writer.ts';
 import type { BlockSource } from './block/writer.ts';
 import type { FileLayer } from './disk/file-layer.ts';
+import { retainSetAside } from './disk/quarantine.ts';
 import { writeDurably } from './disk/write-durably.ts';
 import type { CompiledMatcher } from './matcher.ts';
 import { selectPostings } from './postings.ts';
@@ -159,9 +160,14 @@ export class BlockSet {
     await files.syncDir(dir);
   }
 
-  /** Removes blocks that end at or before `oldest`, then the oldest ones until the rest is within `cap` bytes. */
+  /**
+   * Removes blocks that end at or before `oldest`, then the oldest ones until the rest is within `cap` bytes. Files in
+   * quarantine count, too, and go first.
+   */
   async retain(oldest: number, cap: number): Promise<void> {
-    let total = this.bytes;
+    const { quarantine, files, logger } = this.#options;
+    const damaged = await retainSetAside(quarantine, files, logger, { oldest, used: this.bytes, cap });
+    let total = this.bytes + damaged;
     const dropped = this.#blocks.filter((block) => {
       const drop = block.to <= oldest || total > cap;
       if (drop) total -= block.bytes;

@@ -310,6 +310,75 @@ async function logged(
 }
 
 describe('damaged files', () => {
+  /** A store with a damaged block, a damaged end of the log, and a sound block. */
+  async function damagedStore(w: World): Promise<Store> {
+    w.files.now = () => w.clock.now();
+    let store = await open(w);
+    await work(store, w.clock);
+    for (const labels of series) {
+      store.append(labels, w.clock.now() + 1, 1);
+      await store.commit();
+    }
+    await store.close();
+    const path = w.files.paths().find((p) => /\/wal\/\d+$/.test(p))!;
+    w.files.flip(path, Math.floor(w.files.bytesOf(path).length / 2));
+    await w.files
+      .openWrite(
+        w.files.paths().find((p) => p.endsWith('.block'))!,
+        'existing',
+      )
+      .then(async (file) => {
+        await file.truncate(20);
+        await file.sync();
+        await file.close();
+      });
+    store = await open(w);
+    expect(store.stats()).toMatchObject({ blocks: 1, quarantinedBlocks: 1 });
+    return store;
+  }
+  const setAside = ({ files }: World): string[] =>
+    files.paths().flatMap((path) => /\/quarantine\/.*(block|wal)/.exec(path)?.[1] ?? []);
+
+  test('are removed from the quarantine once they are older than the retention', async () => {
+    const w = world();
+    const hour = 3_600_000;
+    const store = await damagedStore(w);
+    store.setRetention({ ms: 6 * hour, bytes: Infinity });
+    await store.maintain();
+    expect(setAside(w)).toEqual(['block', 'wal']);
+    // The block ends two hours after the start, and the log is read after five.
+    for (const [elapsed, left] of [
+      [3, ['wal']],
+      [3, []],
+    ] as const) {
+      await w.clock.advance(elapsed * hour);
+      await store.maintain();
+      expect(setAside(w)).toEqual(left);
+    }
+    expect(w.lines.filter((line) => line.includes('damaged file removed'))).toHaveLength(2);
+    await store.close();
+  });
+
+  test('in the quarantine count as bytes of the store, and go before blocks do, the oldest first', async () => {
+    const w = world();
+    const store = await damagedStore(w);
+    const { blockBytes } = store.stats();
+    const log = w.files.bytesOf(w.files.paths().find((path) => path.includes('/quarantine/wal-'))!).length;
+    const keeps = async (bytes: number): Promise<string[]> => {
+      store.setRetention({ ms: Infinity, bytes });
+      await store.maintain();
+      return setAside(w);
+    };
+    expect(await keeps(blockBytes + log + 20)).toEqual(['block', 'wal']);
+    w.files.fault = (call, path) => call === 'remove' && path.includes('/quarantine/');
+    expect(await keeps(blockBytes + log + 19)).toEqual(['block', 'wal']);
+    w.files.fault = undefined;
+    expect(await keeps(blockBytes + log)).toEqual(['wal']);
+    expect(await keeps(blockBytes)).toEqual([]);
+    expect(store.stats().blocks).toBe(1);
+    await store.close();
+  });
+
   test('a flipped bit in the log loses at most the rest of the damaged segment, and is logged', async () => {
     const w = world();
     let store = await open(w);

@@ -4,6 +4,7 @@ interface MemoryFile {
   bytes: Uint8Array;
   /** What survives a power cut. */
   synced: Uint8Array;
+  writtenMs: number;
 }
 
 /** A call that can be made to fail. */
@@ -17,6 +18,8 @@ export type FileCall = 'write' | 'sync' | 'create' | 'rename' | 'remove' | 'sync
 export class MemoryFiles implements FileLayer {
   #files = new Map<string, MemoryFile>();
   #locked = new Set<string>();
+  /** The time that files get when they are written. Units: ms since the epoch. */
+  now: () => number = Date.now;
   /** Files that were opened for writing and are not closed yet. */
   readonly unclosed = new Set<WritableFile>();
   /** Files that were opened for reading and are not closed yet. */
@@ -34,12 +37,12 @@ export class MemoryFiles implements FileLayer {
     this.unclosedReads.clear();
     this.fault = undefined;
     const survivors = new Map<string, MemoryFile>();
-    for (const [path, { bytes, synced }] of this.#files) {
+    for (const [path, { bytes, synced, writtenMs }] of this.#files) {
       const length = synced.length + Math.trunc((bytes.length - synced.length) * keep(path));
       const kept = new Uint8Array(length);
       kept.set(bytes.subarray(0, length));
       kept.set(synced.subarray(0, length));
-      survivors.set(path, { bytes: kept, synced: kept.slice() });
+      survivors.set(path, { bytes: kept, synced: kept.slice(), writtenMs });
     }
     this.#files = survivors;
   }
@@ -71,8 +74,9 @@ export class MemoryFiles implements FileLayer {
     return this.#get(path).bytes.slice();
   }
 
-  async size(path: string): Promise<number> {
-    return this.#get(path).bytes.length;
+  async stat(path: string): Promise<{ bytes: number; writtenMs: number }> {
+    const { bytes, writtenMs } = this.#get(path);
+    return { bytes: bytes.length, writtenMs };
   }
 
   async lock(dir: string): Promise<() => Promise<void>> {
@@ -85,11 +89,12 @@ export class MemoryFiles implements FileLayer {
     if (mode === 'create') {
       this.#check('create', path);
       if (this.#files.has(path)) throw Object.assign(new Error(`EEXIST: ${path}`), { code: 'EEXIST' });
-      this.#files.set(path, { bytes: new Uint8Array(0), synced: new Uint8Array(0) });
+      this.#files.set(path, { bytes: new Uint8Array(0), synced: new Uint8Array(0), writtenMs: this.now() });
     }
     const file = this.#get(path);
     const opened: WritableFile = {
       write: async (bytes, position) => {
+        file.writtenMs = this.now();
         const fault = this.fault?.('write', path) ?? false;
         const length = fault === false ? bytes.length : fault === true ? 0 : Math.min(fault, bytes.length);
         if (position + length > file.bytes.length) {

@@ -56,7 +56,7 @@ export class Block {
 
   /** Errors: ERR_STORE_CORRUPT for a file that is not a whole block. */
   static async open(path: string, files: FileLayer): Promise<Block> {
-    const size = await files.size(path);
+    const { bytes: size } = await files.stat(path);
     const file = files.openRead(path);
     try {
       return new Block(path, size, file);

@@ -29,7 +29,8 @@ export interface FileLayer {
   /** Names of the files and folders in a directory, sorted; empty when it does not exist. */
   list(path: string): Promise<string[]>;
   readAll(path: string): Promise<Uint8Array>;
-  size(path: string): Promise<number>;
+  /** Size of a file, and when it was last written (ms since the epoch). */
+  stat(path: string): Promise<{ bytes: number; writtenMs: number }>;
   openWrite(path: string, mode: 'create' | 'existing'): Promise<WritableFile>;
   openRead(path: string): ReadableFile;
   rename(from: string, to: string): Promise<void>;
@@ -55,7 +56,10 @@ export const nodeFiles: FileLayer = {
     }
   },
   readAll: (path) => readFile(path),
-  size: async (path) => (await stat(path)).size,
+  stat: async (path) => {
+    const { size, mtimeMs } = await stat(path);
+    return { bytes: size, writtenMs: mtimeMs };
+  },
   openWrite: async (path, mode) => {
     const handle = await open(path, mode === 'create' ? 'wx' : 'r+', 0o640);
     return {
