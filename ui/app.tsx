@@ -1,7 +1,7 @@
 /** The page: navigation, and one view at a time. All views except the services are loaded when they are opened. */
 import { render, type ComponentType, type JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { browserAhead, onClock } from './api/server-clock.ts';
+import { serverClock } from './api/server-clock.ts';
 import { span } from './parts/format.ts';
 import { SignIn, openSignIn } from './parts/sign-in.tsx';
 import { Loading, Note } from './parts/states.tsx';
@@ -53,8 +53,8 @@ function ViewOf({ place }: { place: Place }): JSX.Element {
 
 /** Says that the browser's clock is wrong: times that the user enters or compares are of that clock. */
 function ClockNote(): JSX.Element | null {
-  const [ahead, setAhead] = useState(browserAhead);
-  useEffect(() => onClock(() => setAhead(browserAhead())), []);
+  const [ahead, setAhead] = useState(serverClock.browserAhead);
+  useEffect(() => serverClock.onChange(() => setAhead(serverClock.browserAhead)), []);
   if (ahead === 0) return null;
   const which = ahead > 0 ? 'ahead of' : 'behind';
   return (

@@ -1,6 +1,6 @@
 /** The only client of the API: typed requests with a deadline, an abort signal, a size limit, and errors by kind. */
 import { authorization, questionOf, takeEarly, tokenKey } from './early.ts';
-import { learnClock } from './server-clock.ts';
+import { serverClock } from './server-clock.ts';
 import { readStored, store } from './storage.ts';
 
 /** A successful answer: its data, and the fields that every answer has. */
@@ -70,7 +70,7 @@ export async function send(path: string, init: RequestInit, { signal, deadlineMs
       const headers = { ...init.headers, ...authorization(token) };
       const sentAtMs = Date.now();
       const response = await fetch(path, { ...init, headers, signal: ended });
-      learnClock(response, sentAtMs);
+      serverClock.learn(response, sentAtMs);
       return response;
     }
     ended.addEventListener('abort', () => early.cancel.abort(ended.reason), { once: true });

@@ -1,6 +1,6 @@
 /** The PromQL answers that the page uses. */
 import { ask, type Answer, type AskOptions } from './client.ts';
-import { knowsClock, serverNow } from './server-clock.ts';
+import { serverClock } from './server-clock.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -51,8 +51,8 @@ let dated: Promise<unknown> | undefined;
 
 /** The range that ends at `end`, or now by the server's clock if that is undefined. Units: s, s since the epoch. */
 export async function lastSeconds(seconds: number, step: number, end: number | undefined): Promise<TimeRange> {
-  if (end === undefined && !knowsClock()) await (dated ??= flags().catch(() => {}));
-  const until = end ?? serverNow() / 1000;
+  if (end === undefined && !serverClock.isKnown) await (dated ??= flags().catch(() => {}));
+  const until = end ?? serverClock.now() / 1000;
   return { start: until - seconds, end: until, step };
 }
 

@@ -1,19 +1,24 @@
 import { jest } from '@jest/globals';
-import { browserAhead, knowsClock, learnClock as learn, onClock, serverNow } from './server-clock.ts';
+import { ServerClock } from './server-clock.ts';
 
 const now = Date.parse('2026-11-22T09:00:00.500Z');
 const hourMs = 3_600_000;
 const answer = (date?: string): Response => new Response('', { headers: date === undefined ? {} : { date } });
-const learnClock = (response: Response, tookMs = 0): void => learn(response, now - tookMs);
 
-beforeEach(() => void jest.spyOn(Date, 'now').mockReturnValue(now));
-afterEach(() => jest.restoreAllMocks());
+let browserNow: number;
+let clock: ServerClock;
+const learnClock = (response: Response, tookMs = 0): void => clock.learn(response, browserNow - tookMs);
+
+beforeEach(() => {
+  browserNow = now;
+  clock = new ServerClock(() => browserNow);
+});
 
 test('before an answer says otherwise, the clock of the browser counts', () => {
-  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([false, now, 0]);
+  expect([clock.isKnown, clock.now(), clock.browserAhead]).toEqual([false, now, 0]);
   // Slow as it is, nothing else is known.
   learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 60_000);
-  expect([knowsClock(), serverNow(), browserAhead()]).toEqual([true, now - hourMs, hourMs]);
+  expect([clock.isKnown, clock.now(), clock.browserAhead]).toEqual([true, now - hourMs, hourMs]);
 });
 
 test.each([
@@ -25,24 +30,24 @@ test.each([
   ['Sun, 22 Nov 2026 08:59:59 GMT', 0, 0],
 ])('an answer of %s puts the clock right by %p ms, and is told as %p ms', (date, ahead, told) => {
   learnClock(answer(date));
-  expect([serverNow() - now, browserAhead()]).toEqual([ahead, told]);
+  expect([clock.now() - now, clock.browserAhead]).toEqual([ahead, told]);
   // What a proxy answers without the header does not undo it.
   learnClock(answer());
-  expect(serverNow() - now).toBe(ahead);
+  expect(clock.now() - now).toBe(ahead);
 });
 
 test('an answer that was read late changes nothing', () => {
   learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
   learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 5_001);
-  expect(serverNow()).toBe(now);
+  expect(clock.now()).toBe(now);
   learnClock(answer('Sun, 22 Nov 2026 08:00:00 GMT'), 5_000);
-  expect(serverNow()).toBe(now - hourMs);
+  expect(clock.now()).toBe(now - hourMs);
 });
 
 test('a change that the user is told about is heard of once', () => {
   learnClock(answer('Sun, 22 Nov 2026 09:00:00 GMT'));
   const heard = jest.fn();
-  const end = onClock(heard);
+  const end = clock.onChange(heard);
   for (const second of [0, 1, 20, 0]) learnClock(answer(`Sun, 22 Nov 2026 09:00:${second} GMT`));
   expect(heard).not.toHaveBeenCalled();
   for (const second of [0, 1, 2]) learnClock(answer(`Sun, 22 Nov 2026 08:00:0${second} GMT`));
@@ -59,20 +64,19 @@ test.each([
   const second = 'Sun, 22 Nov 2026 09:00:00 GMT';
   learnClock(answer(second));
   const heard = jest.fn();
-  const end = onClock(heard);
+  const end = clock.onChange(heard);
   for (const ahead of [one, other, one, other, one]) {
-    const own = now - ahead;
-    jest.spyOn(Date, 'now').mockReturnValue(own);
-    learn(answer(second), own);
+    browserNow = now - ahead;
+    learnClock(answer(second));
   }
-  expect([browserAhead(), heard.mock.calls.length]).toEqual([told, 1]);
+  expect([clock.browserAhead, heard.mock.calls.length]).toEqual([told, 1]);
   end();
 });
 
 test('a difference that has really changed is told anew, and so is its end', () => {
   const told = ['00', '29', '31', '29', '28', '27', '29', '36', '37', '44', '47', '34', '33', '27'].map((second) => {
     learnClock(answer(`Sun, 22 Nov 2026 09:00:${second} GMT`));
-    return Math.abs(browserAhead()) / 1_000;
+    return Math.abs(clock.browserAhead) / 1_000;
   });
   expect(told).toEqual([0, 0, 30, 30, 30, 0, 0, 40, 40, 40, 50, 30, 30, 0]);
 });

@@ -1,7 +1,7 @@
 /** The stream as state: followed while a view shows it, rendered as often as the browser can. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { onToken } from '../api/client.ts';
-import { serverNow } from '../api/server-clock.ts';
+import { serverClock } from '../api/server-clock.ts';
 import { readStream, type StreamAsk } from '../api/stream.ts';
 import { LiveFeed } from './live-feed.ts';
 import { followLive, type LivePhase } from './live-follow.ts';
@@ -39,7 +39,7 @@ export function useLive(ask: StreamAsk): Live {
       draw();
     });
     void followLive(JSON.parse(key) as StreamAsk, {
-      ...{ read: readStream, signal: ended.signal, now: serverNow, wait },
+      ...{ read: readStream, signal: ended.signal, now: () => serverClock.now(), wait },
       onPhase: (next) => {
         if (next.kind === 'open') feed.reconnected();
         if (!ended.signal.aborted) setPhase(next);

@@ -1,7 +1,7 @@
 /** Each node with its agent and instrument: what runs, how full it is, and why something is not captured. */
 import type { JSX } from 'preact';
 import { objects, type NodeReport, type ObjectItem } from '../api/page.ts';
-import { serverNow } from '../api/server-clock.ts';
+import { serverClock } from '../api/server-clock.ts';
 import { bytes, percent, short, span, timeLeft } from '../parts/format.ts';
 import { orderOf, orderText } from '../parts/sort.ts';
 import { Empty, Note, Shown } from '../parts/states.tsx';
@@ -82,7 +82,7 @@ const columns: readonly Column<Row>[] = [
     numeric: true,
     wide: true,
     by: ({ report }) => report.certificateEndMs,
-    cell: ({ report }) => (report.certificateEndMs === null ? '–' : timeLeft(report.certificateEndMs - serverNow())),
+    cell: ({ report }) => (report.certificateEndMs === null ? '–' : timeLeft(report.certificateEndMs - serverClock.now())),
   },
 ];
 
@@ -101,7 +101,7 @@ function State({ report, troubles }: { report: NodeReport; troubles: readonly st
 export function Nodes({ place }: { place: Place }): JSX.Element {
   const asked = useAnswer('nodes', (signal) => objects('Node', { signal }), { everyMs: 15_000 });
   const rowOf = ({ metadata, node }: ObjectItem): Row[] =>
-    node ? [{ name: metadata.name, report: node, troubles: troublesOf(node, serverNow()) }] : [];
+    node ? [{ name: metadata.name, report: node, troubles: troublesOf(node, serverClock.now()) }] : [];
   return (
     <Shown asked={asked} what="nodes">
       {({ items, forbidden }) => (
