@@ -82,7 +82,8 @@ const columns: readonly Column<Row>[] = [
     numeric: true,
     wide: true,
     by: ({ report }) => report.certificateEndMs,
-    cell: ({ report }) => (report.certificateEndMs === null ? '–' : timeLeft(report.certificateEndMs - serverClock.now())),
+    cell: ({ report }) =>
+      report.certificateEndMs === null ? '–' : timeLeft(report.certificateEndMs - serverClock.now()),
   },
 ];
 
