@@ -22,6 +22,6 @@ test('a caller gets the result of work, or the reason of its signal if that abor
   const waiting = unlessAborted(stop.signal, new Promise(() => {}));
   stop.abort(new Error('gone'));
   await expect(waiting).rejects.toThrow('gone');
-  // The late failure of work that nobody waits for any more is not an unhandled one.
+  // Work that fails later does not end the process with an unhandled rejection.
   await expect(unlessAborted(stop.signal, Promise.reject(new Error('late')))).rejects.toThrow('gone');
 });

@@ -26,8 +26,8 @@ const noSides: ReadonlySet<FlowSide> = new Set();
  * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
  * name: a node has no namespace, so its name cannot make the flow count for a wrong namespace.
  * The instrument is always asked for the node of each end of a flow, because without addresses a workload that has pods
- * here and elsewhere can be either. That of a far end is kept only for the sides in `farNodes`. TCP statistics have the
- * addresses of both ends unless the instrument is told to leave them out.
+ * here and elsewhere can be either. That of a far end is kept only for the sides in `farNodes`. In TCP
+ * statistics the instrument sends both addresses by default.
  * Shape: pure.
  */
 export function enrichFlow(

@@ -39,9 +39,9 @@ const goPort = /(?<=invalid port ")[^"]*/g;
 const parameters =
   /(?<=[?&;#]|\\u0026)([\w.~%[\]-]{1,128})=(?:(?![?#][\w.~%[\]-]{1,128}=)[^\s"'<>`&;\\])+(?<![.,:)\]}])/g;
 /**
- * URLs and paths in a text that quotes them, without punctuation behind them. A quote ends them, but not one within a
- * word; so does the next URL of a list. Where they may begin is told by what comes before, and no part of the text is
- * looked at for more than one of them: so the time is in proportion to the text.
+ * URLs and paths in a text that quotes them, without punctuation behind them. A quote ends one unless it stands within a
+ * word. The next URL of a list ends one, too. What comes before a match decides whether it may begin there, so each part
+ * of the text is read for one match at most, and the time is in proportion to the text.
  */
 const quoted =
   /(?:[a-z](?<=(?<![a-z\d+.-])[\d+.-]*.)[a-z\d+.-]*:\/|(?<![\w~%./-]))\/(?:(?![,;()|][a-z\d+.-]{1,32}:\/\/)(?:[^\s"'<>`]|'(?=\w)))*[^\s"'<>`.,:;)\]}]/gi;

@@ -190,7 +190,7 @@ test('a hanging issuer holds up the users of a set older than ten minutes once i
   expect(await Promise.all([outcome(), outcome()])).toEqual(['found', 'found']);
   expect(performance.now() - start).toBeLessThan(3_900);
   expect([await outcome(), issuer.hits]).toEqual(['found', 2]);
-  // The back-off is over: the next fetch holds up nobody.
+  // After the back-off, requests fetch again, but do not wait for the answer.
   clock.shift(1_100);
   const again = performance.now();
   expect(await outcome()).toBe('found');

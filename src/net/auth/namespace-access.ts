@@ -62,7 +62,7 @@ export class NamespaceAccess {
     return visible;
   }
 
-  /** Errors: those of the review; the signal's reason if it has aborted, because then nobody waits for the answer. */
+  /** Errors: those of the review; once `signal` has aborted, its reason. */
   async #may(user: UserInfo, userKey: string, namespace: string | undefined, signal: AbortSignal): Promise<boolean> {
     signal.throwIfAborted();
     const { reviews, clock } = this.#options;

@@ -69,7 +69,7 @@ export class AddressHoldings<Owner> {
     return this.#running.size + this.#ended.length > 0;
   }
 
-  /** Whether nobody has or had the address but Services that claim it. */
+  /** Whether all that have or had the address are Services that only claim it. */
   get areClaims(): boolean {
     return [...this.#ranked.slice(0, 1), ...this.#ended].every(({ rank }) => rank === 'claimed');
   }

@@ -9,6 +9,16 @@ import type { AgentReader } from './readers/agent-reader.ts';
 import { AgentFailure } from './failure.ts';
 import { QueryScope } from './query-scope.ts';
 
+/** A result of the engine that is a text. */
+const textResult = (text: string): QueryResult => ({
+  value: { type: 'string', timestamp: 0, value: text },
+  warnings: [],
+  infos: [],
+  omittedWarnings: 0,
+  omittedInfos: 0,
+  stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
+});
+
 const request = { signal: new AbortController().signal, partialResponse: true };
 
 function runner(
@@ -60,15 +70,7 @@ test('a node that answers one part of a query and fails a later one is in no par
     instant: async (_query: unknown, _time: unknown, { source }: QueryOptions): Promise<QueryResult> => {
       const first = await source.select(selectByName('up'));
       const second = await source.select(selectByName('info'));
-      const value = { type: 'string', timestamp: 0, value: `${first.series.length} ${second.series.length}` } as const;
-      return {
-        value,
-        warnings: [],
-        infos: [],
-        omittedWarnings: 0,
-        omittedInfos: 0,
-        stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
-      };
+      return textResult(`${first.series.length} ${second.series.length}`);
     },
     reads: () => [],
     range: () => Promise.reject(new Error('not used')),
@@ -179,15 +181,7 @@ test('a caller waits for their own queries, but not for the queued queries of an
     instant: async (query: unknown): Promise<QueryResult> => {
       order.push(query as string);
       await new Promise<void>((done) => ends.push(done));
-      const value = { type: 'string', timestamp: 0, value: '' } as const;
-      return {
-        value,
-        warnings: [],
-        infos: [],
-        omittedWarnings: 0,
-        omittedInfos: 0,
-        stats: { samplesRead: 0, peakSamples: 0, evaluationMs: 0, sortMs: 0 },
-      };
+      return textResult('');
     },
   } as unknown as RunnerOptions['engine'];
   const gated = runner(async () => [], { maxConcurrency: 1 }, engine);
