@@ -9,7 +9,7 @@ import {
   textSetting,
   type SettingValues,
 } from '../base/settings.ts';
-import { captureOptionTable, queryOptionTable } from '../render/index.ts';
+import { captureOptionTable, queryOptionTable, selectorText } from '../render/index.ts';
 
 /** Flags of `svc query`; each is also an environment variable `SVC_…`. */
 export const querySettingTable = {
@@ -20,7 +20,7 @@ export const querySettingTable = {
   tlsDir: textSetting({ help: 'folder with tls.crt, tls.key and ca.crt', default: '/etc/svc/tls' }),
   agentSelector: textSetting({
     help: "label selector of the agents' DaemonSet and pods",
-    default: 'app.kubernetes.io/component=agent',
+    default: selectorText('agent'),
   }),
   agentReadPort: portSetting({ help: 'remote-read port of the agents', default: '9091' }),
   agentStreamPort: portSetting({ help: 'port of the stream of spans and flows of the agents', default: '9092' }),

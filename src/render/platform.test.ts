@@ -2,7 +2,14 @@ import type { KubeObject } from '../api/meta.ts';
 import { shouldRunOn, type PodForScheduling } from '../api/agents/scheduling.ts';
 import { expectGolden } from '../testing/golden.ts';
 import { yamlStream } from '../testing/yaml.ts';
-import { names, platformDefaults, renderDataRemoval, renderPlatform, withUserChanges } from './index.ts';
+import {
+  names,
+  platformDefaults,
+  renderDataRemoval,
+  renderPlatform,
+  selectorLabels,
+  withUserChanges,
+} from './index.ts';
 import type { PlatformInput } from './index.ts';
 
 const withSettings: PlatformInput = {
@@ -87,6 +94,13 @@ describe('renderPlatform', () => {
     expect(spec).not.toHaveProperty('replicas');
     const set = named(renderPlatform({ ...input, queryReplicas: 4 }), 'Deployment', 'svc-query');
     expect(set['spec']).toMatchObject({ replicas: 4 });
+  });
+
+  test('names every label of the agents to the query servers, so that no pod of another product counts as one', () => {
+    const args = yamlStream(renderPlatform(platformDefaults));
+    const [, selector] = /--agent-selector=(\S+)/.exec(args)!;
+    const labels = Object.entries(selectorLabels('agent')).map((pair) => pair.join('='));
+    expect(selector!.split(',')).toEqual(labels);
   });
 
   test('takes the instrument version from the image tag', () => {

@@ -2,7 +2,7 @@ import type { KubeObject } from '../api/meta.ts';
 import { variableOf } from '../base/settings.ts';
 import { instrumentVersion } from './agent/containers.ts';
 import type { PlatformInput } from './input.ts';
-import { names, ports, selectorLabels } from './names.ts';
+import { names, ports, selectorLabels, selectorText } from './names.ts';
 import { nodeMemoryEnv } from './node-memory.ts';
 import { loopbackExempt, queryServerFlags, type QueryOptions } from './query-options.ts';
 import { containerPorts, objectOf, ofComponent, servicePorts } from './objects.ts';
@@ -96,7 +96,7 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
             `--port=${ports.query}`,
             `--health-port=${ports.queryHealth}`,
             `--tls-dir=${tlsPath}`,
-            '--agent-selector=app.kubernetes.io/component=agent',
+            `--agent-selector=${selectorText('agent')}`,
             `--agent-read-port=${ports.remoteRead}`,
             `--agent-stream-port=${ports.spanStream}`,
             `--loopback-exempt=${loopbackExempt(query)}`,

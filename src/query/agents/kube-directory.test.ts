@@ -1,18 +1,22 @@
 import { systemClock } from '../../base/clock.ts';
 import { createLogger, silentLogger } from '../../base/logger.ts';
+import { readSettings } from '../../base/settings.ts';
 import { coreResources } from '../../kube/index.ts';
+import { selectorLabels } from '../../render/index.ts';
 import { SharedCache } from '../../runtime/index.ts';
 import { FakeApiServer, StatusError } from '../../testing/fake-api-server/index.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { until } from '../../testing/until.ts';
+import { querySettingTable } from '../settings.ts';
 import type { AgentDirectory } from './directory.ts';
 import { watchAgents } from './kube-directory.ts';
 
-const labels = { 'app.kubernetes.io/component': 'agent' };
-const labelSelector = 'app.kubernetes.io/component=agent';
-const watching = { namespace: 'svc-system', labelSelector, clock: systemClock, logger: silentLogger };
+const labels = selectorLabels('agent');
+const namespace = 'svc-system';
+const { agentSelector } = readSettings(querySettingTable, { flags: { namespace }, env: {}, prefix: 'SVC_' });
+const watching = { namespace, labelSelector: agentSelector, clock: systemClock, logger: silentLogger };
 
-test('the directory follows nodes, the DaemonSet and pods of its namespace', async () => {
+test('the directory follows nodes, and of its namespace the DaemonSet and pods that are of this product', async () => {
   const api = await FakeApiServer.start();
   const client = api.client(systemClock);
   const stop = new AbortController();
@@ -27,6 +31,19 @@ test('the directory follows nodes, the DaemonSet and pods of its namespace', asy
     };
     putNode('node-1', 'True');
     putNode('node-2', 'False');
+    const foreign = {
+      ...{ name: 'other', namespace },
+      labels: { ...labels, 'app.kubernetes.io/name': 'other' },
+    };
+    api.put(coreResources.daemonSets, {
+      ...{ apiVersion: 'apps/v1', kind: 'DaemonSet', metadata: foreign },
+      spec: { template: { spec: {} } },
+    });
+    api.put(coreResources.pods, {
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: foreign },
+      spec: { nodeName: 'node-2' },
+    });
+    api.putStatus(coreResources.pods, namespace, 'other', { phase: 'Running', podIP: '10.0.0.1' });
     const directory = watchAgents(cache, watching);
     expect(directory.synced).toBe(false);
     cache.start(stop.signal);

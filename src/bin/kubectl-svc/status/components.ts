@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { shouldRunOn, type NodeForScheduling, type PodForScheduling } from '../../../api/agents/scheduling.ts';
 import { conditionOf, rolloutOf } from '../../../api/statuses.ts';
-import { names, selectorLabels, type Component } from '../../../render/index.ts';
+import { names, selectorLabels, selectorText, type Component } from '../../../render/index.ts';
 import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { operatorImage } from '../cluster/operator-environment.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
@@ -97,7 +97,7 @@ export function agentSetChecks(view: ClusterView): Check[] {
   if (!set) return [is('bad', `no DaemonSet in ${view.namespace}`, 'the operator makes it: see Operator')];
   const { seen, wanted: desired, ready, updated } = rolloutOf(set);
   const text = `${ready}/${desired} ready, ${updated} updated`;
-  const hint = `kubectl -n ${view.namespace} get pods -o wide -l app.kubernetes.io/component=agent`;
+  const hint = `kubectl -n ${view.namespace} get pods -o wide -l ${selectorText('agent')}`;
   if (desired === 0 && seen) return [is('bad', 'no node takes an agent', hint)];
   const whole = seen && ready >= desired && updated >= desired;
   return [whole ? is('ok', text) : is('progressing', text, hint)];
