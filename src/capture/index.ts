@@ -10,6 +10,7 @@ export * from './session.ts';
 export * from './node-certificate.ts';
 export { parkedConfig, type ParkedOptions, seedLogText, zeroConfig } from './seed.ts';
 export { instrumentVersion, isSinceV010, type InstrumentVersion } from './instrument-yaml/version.ts';
+export { opensHealthSocket } from './instrument-yaml/render.ts';
 export { fileChanges, type FileChanges } from './instrument-yaml/changes.ts';
 export { AgentClient, type AgentTransport } from './push-client.ts';
 export { hostMatches } from './host-glob.ts';

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createNetServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { zeroConfig } from '../../capture/index.ts';
 import { instrumentFileHash } from '../supervisor/state.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { instrumentProbe } from './instrument-probe.ts';
@@ -107,6 +108,42 @@ test('an instrument whose version has no health check is up while its process ex
   expect(await probe(never)).toBeNull();
   mkdirSync(join(dir, 'proc', '7'), { recursive: true });
   expect(await probe(never)).toMatchObject({ pid: 7, file });
+});
+
+/** The supervisor starts the instrument with a file of this version. */
+const startedWith = (instrumentVersion: string, more: object = {}): void => {
+  const { yaml } = zeroConfig({ node: 'n1', ports: '80', instrumentVersion }).instrument;
+  writeFileSync(join(dir, 'config.yaml'), yaml);
+  told({ config: instrumentFileHash(yaml), ...more });
+};
+
+test('an instrument whose file opens no health socket is up while its process exists, in a pod of any version', async () => {
+  const probeOf = (version: string) => instrumentProbe(settings(version), clock, join(dir, 'proc'));
+  const probes = ['v0.9', 'v0.10', 'v0.12'].map(probeOf);
+  const answers = () => Promise.all(probes.map(async (probe) => (await probe(never))?.pid));
+  startedWith('v0.9');
+  expect(await answers()).toEqual([undefined, undefined, undefined]);
+  mkdirSync(join(dir, 'proc', '7'), { recursive: true });
+  expect(await answers()).toEqual([7, 7, 7]);
+});
+
+test('an instrument is asked on its socket again once it runs a file that opens one', async () => {
+  for (const pid of ['7', '8']) mkdirSync(join(dir, 'proc', pid), { recursive: true });
+  const probe = instrumentProbe(settings('v0.10.0'), clock, join(dir, 'proc'));
+  startedWith('v0.9');
+  expect(await probe(never)).toMatchObject({ pid: 7 });
+  startedWith('v0.10', { pid: 8 });
+  expect(await probe(never)).toBeNull();
+  await healthy(() => ({ status: 200 }));
+  expect(await probe(never)).toMatchObject({ pid: 8 });
+});
+
+test('a file that replaces the one the instrument was started with does not decide how it is asked', async () => {
+  mkdirSync(join(dir, 'proc', '7'), { recursive: true });
+  const probe = instrumentProbe(settings('v0.10.0'), clock, join(dir, 'proc'));
+  startedWith('v0.9');
+  told();
+  expect(await probe(never)).toBeNull();
 });
 
 test.each([

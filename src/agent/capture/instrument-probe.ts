@@ -3,8 +3,8 @@ import { request } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import { within } from '../../base/time-limit.ts';
 import { answerTo } from '../../base/wire/http-body.ts';
-import { instrumentVersion, isSinceV010 } from '../../capture/index.ts';
-import { readSupervisorState, type SupervisorState } from '../supervisor/state.ts';
+import { instrumentVersion, isSinceV010, opensHealthSocket } from '../../capture/index.ts';
+import { readRunningFile, readSupervisorState, type SupervisorState } from '../supervisor/state.ts';
 
 /** Whether the instrument answers. */
 export type HealthCheck = (signal: AbortSignal) => Promise<boolean>;
@@ -49,7 +49,8 @@ export type InstrumentProbe = (signal: AbortSignal) => Promise<RunningInstrument
 
 /**
  * The supervisor reports which file the instrument runs. Whether the instrument works comes from its own health check
- * or, for versions without one, from the existence of its process.
+ * or, without one, from the existence of its process. Versions before v0.10 have none, and neither has a newer one that
+ * runs a file for such a version: after a downgrade, pods that are not yet replaced get the files of the older version.
  * Guarantees: the answer describes one process. When another process started during the health check, the answer is
  * null.
  * Errors: ERR_CONFIG_INVALID for an unsupported version. The probe rejects with ERR_INPUT_INVALID for a damaged state.
@@ -60,21 +61,37 @@ export function instrumentProbe(
   proc = '/proc',
 ): InstrumentProbe {
   const dir = settings.instrumentStateDir;
-  const health: HealthCheck | null = isSinceV010(instrumentVersion(settings.instrumentVersion))
-    ? socketHealth(settings.instrumentHealthSocket, clock)
-    : null;
-  const answers = (pid: number, signal: AbortSignal): Promise<boolean> =>
-    health
-      ? health(signal)
-      : access(`${proc}/${pid}`).then(
-          () => true,
-          () => false,
-        );
+  const hasCheck = isSinceV010(instrumentVersion(settings.instrumentVersion));
+  const health = socketHealth(settings.instrumentHealthSocket, clock);
+  const hasSocket = socketKnowledge(dir);
+  const answers = async ({ file, pid }: RunningInstrument, signal: AbortSignal): Promise<boolean> => {
+    if (hasCheck && (await hasSocket(file))) return health(signal);
+    return access(`${proc}/${pid}`).then(
+      () => true,
+      () => false,
+    );
+  };
   return async (signal) => {
     const before = running(await readSupervisorState(dir));
-    if (!before || !(await answers(before.pid, signal))) return null;
+    if (!before || !(await answers(before, signal))) return null;
     const after = running(await readSupervisorState(dir));
     return after?.pid === before.pid && after.startMs === before.startMs ? after : null;
+  };
+}
+
+/**
+ * Whether a file of the instrument opens its health socket; the hash names the file. Each file is read once, as it can
+ * have megabytes. A file that cannot be read now counts as one with a socket: an instrument without one is then down
+ * for a moment, but none that hangs is up.
+ */
+function socketKnowledge(dir: string): (hash: string) => Promise<boolean> {
+  let known = { hash: '', opens: true };
+  return async (hash) => {
+    if (known.hash === hash) return known.opens;
+    const yaml = await readRunningFile(dir, hash);
+    if (yaml === null) return true;
+    known = { hash, opens: opensHealthSocket(yaml) };
+    return known.opens;
   };
 }
 

@@ -31,6 +31,15 @@ export async function readSupervisorState(dir: string): Promise<SupervisorState 
   return bytes && parseState(parseJson(bytes, 'state of the instrument:'));
 }
 
+/**
+ * Reads the supervisor's copy of the file that the instrument was started with. `hash` is that file's hash in the state.
+ * Null while the copy is missing or is of another file, as between two runs.
+ */
+export async function readRunningFile(dir: string, hash: string): Promise<string | null> {
+  const yaml = (await readIfPresent(join(dir, 'config.yaml')))?.toString('utf8');
+  return yaml !== undefined && instrumentFileHash(yaml) === hash ? yaml : null;
+}
+
 /** The hash that identifies a config file of the instrument in orders and states. */
 export function instrumentFileHash(yaml: string): string {
   return `sha256:${sha256Hex(yaml)}`;

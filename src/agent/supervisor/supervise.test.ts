@@ -2,7 +2,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../testing/until.ts';
-import { instrumentFileHash, orderPath, orderRestart, readSupervisorState, type SupervisorState } from './state.ts';
+import {
+  instrumentFileHash,
+  orderPath,
+  orderRestart,
+  readRunningFile,
+  readSupervisorState,
+  type SupervisorState,
+} from './state.ts';
 import { parseArguments, Supervisor } from './supervise.ts';
 
 let dir: string;
@@ -55,6 +62,8 @@ test('the state names the file that the instrument was started with, however oft
   const first = await until('the state', state);
   writeFileSync(config, 'a: 2\n');
   expect(await runs('a: 1\n')).toEqual(first);
+  const read = (yaml: string) => readRunningFile(join(dir, 'own'), instrumentFileHash(yaml));
+  expect([await read('a: 1\n'), await read('a: 2\n')]).toEqual(['a: 1\n', null]);
   expect(first).toMatchObject({ config: instrumentFileHash('a: 1\n'), starts: 1, stoppedMs: null });
 });
 

@@ -31,6 +31,11 @@ export function renderInstrumentYaml(settings: InstrumentSettings): string {
   return emitYaml(whole(entries.map((e) => written.get(e)!.item)));
 }
 
+/** Whether an instrument that runs this file opens a health socket. Pure. It relies on the style of `emitYaml`. */
+export function opensHealthSocket(yaml: string): boolean {
+  return /^health_check:/m.test(yaml);
+}
+
 /**
  * Entries that were checked for a version and serialised. Entries are immutable: after an edit, only a few of the
  * thousands in a large cluster are new and must be checked and serialised.
