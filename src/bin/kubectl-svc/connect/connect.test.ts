@@ -127,6 +127,12 @@ test('without the right to read the CA, a port-forward is trusted, but the addre
   });
 });
 
+test('where the operator runs in another namespace, the command that saves its CA looks there', async () => {
+  const connected = await open({ ...direct(), operatorNamespace: 'monitoring' }, cluster({ get: forbidden }));
+  const hints = expect.arrayContaining([expect.stringMatching(/^kubectl -n monitoring get configmap svc-ca-bundle /)]);
+  await expect(connected.request({ path: '/x' })).rejects.toMatchObject({ hints });
+});
+
 test('the address of --server gets the token of the flag, else of the kubeconfig; unverified, none', async () => {
   await (await open({ ...direct(), token: 'mine' })).request({ path: '/x' });
   await (await open(direct())).request({ path: '/x' });

@@ -53,6 +53,7 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
     agent: new Agent({ keepAlive: true }),
     // The kubeconfig's token is sent only to a server whose certificate was verified.
     token: flags.token ?? (insecure ? undefined : await ownToken(deps)),
+    operatorNamespace: flags.operatorNamespace,
     clock: deps.clock,
   });
 }
@@ -74,6 +75,7 @@ async function throughPod(flags: CommonFlags, deps: ConnectDeps): Promise<QueryS
     },
     agent: new PodAgent({ kube, namespace, pods, signal: deps.signal }),
     token: flags.token,
+    operatorNamespace: namespace,
     clock: deps.clock,
   });
 }

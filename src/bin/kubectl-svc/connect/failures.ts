@@ -1,4 +1,5 @@
 import { errorText, OperatorError } from '../../../base/errors.ts';
+import { names } from '../../../render/names.ts';
 import { PluginError } from '../errors.ts';
 
 /** Where a failed request went, and the token that it carried. */
@@ -7,8 +8,11 @@ interface Way {
   readonly token: string | undefined;
 }
 
-/** Why no answer came, and the remedy. */
-export function callFailure(cause: unknown, target: string): OperatorError {
+/** Why no answer came from `target`, and the remedy; `operatorNamespace` is where the operator publishes its authority. */
+export function callFailure(
+  cause: unknown,
+  { target, operatorNamespace }: { readonly target: string; readonly operatorNamespace: string },
+): OperatorError {
   if (cause instanceof OperatorError) return cause;
   const { code = '' } = cause as NodeJS.ErrnoException;
   const text = errorText(cause);
@@ -18,7 +22,7 @@ export function callFailure(cause: unknown, target: string): OperatorError {
     return fail(
       `its certificate is signed by an authority that is not trusted here (${text})`,
       "save the operator's authority and name it with --certificate-authority:",
-      "kubectl -n svc-system get configmap svc-ca-bundle -o 'jsonpath={.data.ca\\.crt}' > ca.crt",
+      `kubectl -n ${operatorNamespace} get configmap ${names.caBundle} -o 'jsonpath={.data.ca\\.crt}' > ca.crt`,
     );
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return fail(text, 'if the address is right, name the host of the certificate with --tls-server-name');

@@ -14,6 +14,8 @@ export interface HttpsServerOptions {
   /** Opens and keeps the connections. */
   readonly agent: Agent;
   readonly token: string | undefined;
+  /** For the hints of errors. */
+  readonly operatorNamespace: string;
   readonly clock: Clock;
 }
 
@@ -50,7 +52,7 @@ async function exchange<T>(
   } catch (error) {
     if (limit.passed) throw new OperatorError('ERR_TIMEOUT', `${target}: no answer within ${deadlineMs / 1000} s`);
     if (request.signal?.aborted) throw new OperatorError('ERR_ABORTED', 'interrupted');
-    throw callFailure(error, target);
+    throw callFailure(error, options);
   } finally {
     limit.release();
   }
@@ -99,7 +101,7 @@ async function readAll(
 }
 
 async function* body(
-  { target }: HttpsServerOptions,
+  options: HttpsServerOptions,
   { signal }: QueryRequest,
   res: IncomingMessage,
 ): AsyncGenerator<Buffer> {
@@ -110,7 +112,7 @@ async function* body(
   try {
     for await (const chunk of res as AsyncIterable<Buffer>) yield chunk;
   } catch (error) {
-    if (!signal?.aborted) throw callFailure(error, target);
+    if (!signal?.aborted) throw callFailure(error, options);
   } finally {
     signal?.removeEventListener('abort', end);
     res.destroy();

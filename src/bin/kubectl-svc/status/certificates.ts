@@ -3,8 +3,6 @@ import { names } from '../../../render/index.ts';
 import { itemsOf, type ClusterView } from '../cluster/view.ts';
 import { about, type Check } from './check.ts';
 
-const renewed = `the operator renews certificates two thirds into their life: kubectl logs deployment/${names.controller}`;
-
 /**
  * Checks when the CA and the certificates of the servers expire. For a user who may not read Secrets, what the status
  * of the policies says is shown instead.
@@ -22,6 +20,7 @@ export function certificateChecks(view: ClusterView): Check[] {
       wanted.includes(secret.metadata.name ?? '') ? [[secret.metadata.name!, secret]] : [],
     ),
   );
+  const renewed = `the operator renews certificates two thirds into their life: kubectl -n ${view.namespace} logs deployment/${names.controller}`;
   const states = new Map(certificateStates(present, view.now).map((state) => [state.secret, state]));
   return wanted.map((subject): Check => {
     const is = about('certificates', subject);

@@ -277,6 +277,9 @@ test('readable certificates are shown with their end, and an overdue one is a fa
     /✗ svc-query-tls: ends in 10 days .*overdue for renewal → the operator renews/,
   );
   expect(lineOf(view, 'svc-controller-tls')).toMatch(/✗ svc-controller-tls: ended /);
+  const elsewhere = aView({ secrets: { items }, namespace: 'monitoring' });
+  for (const name of ['svc-query-tls', 'svc-controller-tls'])
+    expect(lineOf(elsewhere, name)).toMatch(/: kubectl -n monitoring logs deployment\/svc-controller$/);
 });
 
 test.each([
