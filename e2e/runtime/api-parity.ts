@@ -47,6 +47,9 @@ const deployment = (image = 'web:1'): KubeObject => ({
   },
 });
 
+/** Characters from U+007F on that YAML takes only escaped, and two halves of surrogate pairs, which it never takes. */
+const notInYaml = [0x7f, 0x80, 0x84, 0x86, 0x9f, 0xff_fe, 0xff_ff, 0xd8_3d, 0xde_00];
+
 /**
  * Every test here runs against a real API server and against the fake one of the unit tests, which rely on the fake to
  * be like the real one. No test covers faults, because only the fake server produces them on demand.
@@ -105,6 +108,33 @@ export function apiParity(of: () => Cluster): void {
       await client.apply(configMaps, configMap('shared', { c: '1' }), { fieldManager: 'other' });
       const after = await client.apply(configMaps, configMap('shared', { a: '1' }), { fieldManager: manager });
       expect(after['data']).toEqual({ a: '1', c: '1' });
+    });
+
+    test('an apply of any text stores that text, with U+FFFD for half a surrogate pair', async () => {
+      const units = Array.from({ length: 0x1_00_00 }, (_, unit) => String.fromCharCode(unit)).join(' ');
+      const data = { units, path: 'C:\\ud83d', whole: '\u{1f600}' };
+      const after = await client.apply(configMaps, configMap('special', data), { fieldManager: manager });
+      expect(after['data']).toEqual({ ...data, units: units.toWellFormed() });
+    });
+
+    test('an apply whose JSON has such a character unescaped, or half a pair, is refused or read with other spaces', async () => {
+      const path = `/api/v1/namespaces/${namespace}/configmaps/raw?fieldManager=${manager}`;
+      const contentType = 'application/apply-patch+yaml';
+      const send = async (object: KubeObject): Promise<KubeObject> => {
+        if (on.real) return on.cluster.api.request('PATCH', path, object, { contentType });
+        const request = { method: 'PATCH', headers: { 'content-type': contentType }, body: JSON.stringify(object) };
+        const answer = await fetch(on.fake.url + path, request);
+        if (!answer.ok) throw Object.assign(new Error(await answer.text()), { status: answer.status });
+        return (await answer.json()) as KubeObject;
+      };
+      const read = async (unit: number): Promise<unknown> =>
+        send(configMap('raw', { x: `a ${String.fromCharCode(unit)} b` })).then(
+          (object) => (object['data'] as { x: string }).x,
+          ({ status, message }: Error & { status: number }) => [status, /error decoding YAML/.test(message)],
+        );
+      const answers: unknown[] = [];
+      for (const unit of [...notInYaml, 0x85, 0x20_28, 0x20_29]) answers.push(await read(unit));
+      expect(answers).toEqual([...notInYaml.map(() => [400, true]), 'a b', 'a\u2028b', 'a\u2029b']);
     });
 
     test('an apply over another manager is a conflict that names it; force takes the field', async () => {

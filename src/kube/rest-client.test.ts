@@ -38,6 +38,17 @@ test('fills in the kind that the server leaves out inside lists', async () => {
   expect(items).toMatchObject([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } }]);
 });
 
+test('an apply of any text stores that text, with U+FFFD for half a surrogate pair', async () => {
+  const units = Array.from({ length: 0x1_00_00 }, (_, unit) => String.fromCharCode(unit)).join(' ');
+  const data = { units, path: 'C:\\ud83d', whole: '\u{1f600}', twoHalves: '\ude00\ud83d' };
+  await server.client().apply(configMaps, configMap('a', data), { fieldManager: 'us' });
+  expect(server.storage.get(configMaps, 'shop', 'a')['data']).toEqual({
+    ...data,
+    units: units.toWellFormed(),
+    twoHalves: '\ufffd\ufffd',
+  });
+});
+
 test('reads a long list page by page, and again in one piece if the continue token expires', async () => {
   for (let i = 0; i < 7; i++) server.put(configMaps, configMap(`c${i}`));
   const client = server.client();

@@ -275,9 +275,8 @@ export class RestClient implements KubeClient {
         force: options.force ? true : undefined,
         dryRun: options.dryRun ? 'All' : undefined,
       }),
-      // JSON is YAML: no serialiser needed.
       contentType: 'application/apply-patch+yaml',
-      body: JSON.stringify(object),
+      body: yamlOf(object),
     });
     return identified<T>(resource, answer);
   }
@@ -303,6 +302,20 @@ export class RestClient implements KubeClient {
     });
     return identified<T>(resource, answer);
   }
+}
+
+/**
+ * The escapes of a JSON text, and the characters in it that YAML refuses, or reads as line breaks, where they are not
+ * escaped. JSON.stringify escapes a surrogate only if its other half is missing.
+ */
+const notYaml = /\\(?:ud[89a-f][\da-f]{2}|.)|[\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
+
+/** JSON that reads the same as YAML. YAML has no halves of surrogate pairs, so these become U+FFFD. */
+function yamlOf(value: unknown): string {
+  return JSON.stringify(value).replaceAll(notYaml, (found) => {
+    if (found.startsWith('\\')) return found.length > 2 ? '\ufffd' : found;
+    return `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
 }
 
 function request(options: RequestOptions): Pick<RequestOptions, 'signal' | 'deadlineMs' | 'retry'> {

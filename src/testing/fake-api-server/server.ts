@@ -9,6 +9,7 @@ import {
   type KubeClientOptions,
   type RestClient,
 } from '../../kube/index.ts';
+import { readApplied } from './apply-body.ts';
 import { FaultScript, matchesRequest, type Fault, type RequestMatch, type SeenRequest, type Verb } from './faults.ts';
 import { applyJsonPatch, applyMergePatch } from './json-patch.ts';
 import { isBuiltIn, needsVersion } from './kinds.ts';
@@ -41,7 +42,7 @@ export interface FakeApiServerOptions {
  *
  * Like a real server (a test compares each point): paths, versions, generations, uids, label and field selectors,
  * paging, watch with resume, bookmarks and streaming list, metadata alone, 404/409/410/422, status subresource,
- * server-side apply with managedFields and conflicts, JSON, merge and strategic patch, finalizers, preconditions.
+ * server-side apply with managedFields, conflicts and the characters that YAML cannot have, JSON, merge and strategic patch, finalizers, preconditions.
  * Not implemented: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
  * same few keys as apply. Every kind is served as one with a status subresource.
  */
@@ -257,7 +258,7 @@ export class FakeApiServer {
     const manager = query.get('fieldManager') ?? seen.userAgent ?? 'unknown';
     const meta = { manager, subresource };
     const storage = query.get('dryRun') === 'All' ? this.storage.copy() : this.storage;
-    const sent = (): KubeObject => withNamespace(JSON.parse(body) as KubeObject, namespace);
+    const sent = (read = JSON.parse): KubeObject => withNamespace(read(body) as KubeObject, namespace);
     switch (seen.verb) {
       case 'get': {
         const found = this.storage.get(resource, namespace, name);
@@ -276,7 +277,8 @@ export class FakeApiServer {
       }
       case 'apply': {
         const force = query.get('force') === 'true';
-        const object = subresource === 'status' ? sent() : withoutStatus(sent());
+        const applied = sent(readApplied);
+        const object = subresource === 'status' ? applied : withoutStatus(applied);
         return storage.apply(resource, object, { ...meta, force });
       }
       case 'patch':
