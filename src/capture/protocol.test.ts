@@ -23,3 +23,8 @@ test('a message of an agent that is too long is cut, and the rest of its status 
   const message = (text: string): object => ({ status: aStatus(text), put: { hash, ack: aStatus(text).ack } });
   expect(parseAgentMessage(message(long))).toEqual(message(cut));
 });
+
+test('a message of an agent ends with a whole character', () => {
+  const fits = 'x'.repeat(1_023);
+  expect(parseAgentStatus(aStatus(`${fits}\u{1f600}`))).toEqual(aStatus(fits));
+});

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { isCaptureHash } from './capture-config.ts';
 import { oneOf, parser } from '../base/wire/parser.ts';
+import { cutToUnits } from '../base/text/texts.ts';
 
 /**
  * The messages between the leading controller and one agent on :9093 (mutual TLS, JSON).
@@ -186,7 +187,7 @@ export function cutStatus(status: AgentStatus): AgentStatus {
 
 /** Cuts the message of one object, in place. */
 export function cutMessage<T extends { message?: string }>(of: T): T {
-  if (of.message !== undefined) of.message = of.message.slice(0, maxTextLength);
+  if (of.message !== undefined) of.message = cutToUnits(of.message, maxTextLength);
   return of;
 }
 

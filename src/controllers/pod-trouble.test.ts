@@ -63,3 +63,12 @@ test('an OOM kill is named, and a pod that waits for another reason has no text'
   expect(crashTrouble([crashing({ exitCode: 137, reason: 'OOMKilled' })])).toBe(text);
   expect(crashTrouble([pod('a', 'ContainerCreating'), pod('c')])).toBeUndefined();
 });
+
+test.each([
+  ['plain text', (words: string) => words],
+  ['JSON', (words: string) => JSON.stringify({ msg: words })],
+])('the last words of a container end with a whole character: %s', (_what, lineOf) => {
+  const fits = 'x'.repeat(299);
+  const message = lineOf(`${fits}\u{1f600}`);
+  expect(crashTrouble([crashing({ exitCode: 1, reason: 'Error', message })])).toMatch(/: x+$/);
+});

@@ -1,3 +1,4 @@
+import { cutToUnits } from '../base/text/texts.ts';
 import { someMeta, type KubeObject } from '../api/meta.ts';
 import { containersOf, type ContainerStatus, type PodStatus } from '../api/statuses.ts';
 
@@ -49,12 +50,10 @@ function lastLine(log: string): string {
   const line = log.trim().split('\n').at(-1) ?? '';
   try {
     const { msg, error } = JSON.parse(line) as { msg?: unknown; error?: unknown };
-    return [msg, error]
-      .filter((part) => typeof part === 'string' && part !== '')
-      .join(': ')
-      .slice(0, 300);
+    const parts = [msg, error].filter((part) => typeof part === 'string' && part !== '');
+    return cutToUnits(parts.join(': '), 300);
   } catch {
-    return line.slice(0, 300);
+    return cutToUnits(line, 300);
   }
 }
 

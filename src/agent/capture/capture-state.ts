@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { errorText, OperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import {
   type Ack,
   type AgentStatus,
@@ -190,7 +191,7 @@ export class CaptureState {
   #notWritten(hash: string, error: unknown): Ack {
     const { node, logger } = this.#options;
     logger.error('capture config could not be put in force', { hash, error: errorText(error) });
-    const message = errorText(error).slice(0, maxTextLength);
+    const message = cutToUnits(errorText(error), maxTextLength);
     const ack: Ack = { node, hash, phase: 'Failed', reason: writeFailed, message };
     this.#setAck(ack, 'answered');
     return ack;

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../base/clock.ts';
 import { errorText, isOperatorError, joined } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { ExportState } from '../../capture/index.ts';
 import { type Destination, destinationName } from './destination.ts';
 import type { ExportMetrics } from './metrics.ts';
@@ -182,6 +183,6 @@ export class Exporter {
       else this.#options.logger.warn('export waits', { ...fields, state });
     }
     this.#state = state;
-    this.#message = message.slice(0, 512);
+    this.#message = cutToUnits(message, 512);
   }
 }

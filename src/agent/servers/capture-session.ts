@@ -1,5 +1,6 @@
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import {
   type AgentMessage,
   type AgentStatus,
@@ -114,7 +115,7 @@ async function put(state: CaptureState, body: Buffer, logger: Logger): Promise<A
 }
 
 function refusal(hash: string, reason: string): Answer {
-  return { hash, refused: { message: reason.slice(0, maxRefusalLength) } };
+  return { hash, refused: { message: cutToUnits(reason, maxRefusalLength) } };
 }
 
 function send(socket: MessageSocket, message: AgentMessage): Promise<void> {

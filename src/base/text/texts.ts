@@ -18,6 +18,15 @@ export function cutToBytes(text: string, max: number): string {
   return text.slice(0, read);
 }
 
+/**
+ * The beginning of a text, in whole characters, that has at most `max` UTF-16 units; a half of a surrogate pair becomes
+ * U+FFFD, as in all that the API server stores.
+ */
+export function cutToUnits(text: string, max: number): string {
+  const isWithinPair = (text.codePointAt(max - 1) ?? 0) > 0xff_ff;
+  return text.slice(0, isWithinPair ? max - 1 : max).toWellFormed();
+}
+
 /** A regular expression, for RE2 and for JavaScript, that matches only this text. */
 export function escapedPattern(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');

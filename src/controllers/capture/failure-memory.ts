@@ -4,6 +4,7 @@ import { canonicalJson } from '../../base/canonical-json.ts';
 import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import { coreResources, type KubeClient } from '../../kube/index.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { fieldManagerOf } from '../apply-set.ts';
@@ -153,6 +154,6 @@ function textOf(failures: readonly RememberedFailure[]): string {
   const rows = failures
     .toSorted((a, b) => (a.node < b.node ? -1 : 1))
     .slice(0, maxRows)
-    .map((row) => ({ ...row, message: row.message.slice(0, maxMessage) }));
+    .map((row) => ({ ...row, message: cutToUnits(row.message, maxMessage) }));
   return canonicalJson(rows);
 }

@@ -138,3 +138,10 @@ test('the exit code of the last run distinguishes a back-off of the kubelet from
   expect(restartBackOff([{ name: 'instrument', state: { waiting: { reason: 'ContainerCreating' } } }])).toBeNull();
   expect(restartBackOff(undefined)).toBeNull();
 });
+
+test('the message of a fault or a wait ends with a whole character', () => {
+  const fits = 'x'.repeat(299);
+  expect(instrumentFault(ended(line(`${fits}\u{1f600}`)))?.message).toBe(fits);
+  const state = { waiting: { reason: 'CrashLoopBackOff', message: `${fits}\u{1f600}` } };
+  expect(restartBackOff([{ name: 'instrument', state, lastState: { terminated: { exitCode: 0 } } }])).toBe(fits);
+});

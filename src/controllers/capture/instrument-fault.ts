@@ -1,3 +1,4 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { ContainerStatus, Terminated } from '../../api/statuses.ts';
 
 /** Why the last run of a node's instrument ended, as its pod's status reports it. */
@@ -37,7 +38,7 @@ export function restartBackOff(statuses: readonly ContainerStatus[] | undefined)
   const status = statuses?.find((c) => c.name === instrumentContainerName);
   const { waiting } = status?.state ?? {};
   if (waiting?.reason !== 'CrashLoopBackOff' || status?.lastState?.terminated?.exitCode !== 0) return null;
-  return (waiting.message ?? 'back-off restarting the instrument').slice(0, 300);
+  return cutToUnits(waiting.message ?? 'back-off restarting the instrument', 300);
 }
 
 /** True for a fault that every start will meet again, so that waiting is pointless. */
@@ -64,7 +65,7 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
     return { reason: 'MissingCapability', message: capabilities.split(/[, ]+/).filter(Boolean).join(', ') };
   }
   if (refusedCapabilities.test(message)) return { reason: 'MissingCapability', message: refusal(message) };
-  const words = last.slice(0, 300) || `the instrument ended with code ${exitCode}`;
+  const words = cutToUnits(last, 300) || `the instrument ended with code ${exitCode}`;
   if (configTexts.test(last)) return { reason: 'ConfigRefused', message: words };
   if (kernelTexts.test(last)) return { reason: 'KernelUnsupported', message: words };
   return { reason: 'InstrumentCrashed', message: words };

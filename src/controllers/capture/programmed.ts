@@ -1,3 +1,4 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { ClusterTrafficPolicy, TrafficMonitor } from '../../api/v1alpha1/index.ts';
 import { generationKey, generationOf } from '../../capture/index.ts';
 import { progressConditions, type ConditionInput } from '../../runtime/index.ts';
@@ -51,7 +52,7 @@ export function programmed(object: TrafficMonitor | ClusterTrafficPolicy, nodes:
     desired: desired.length,
     updated,
     failed: failed.length,
-    failedNodes: rows.slice(0, maxRows).map((r) => ({ ...r, message: r.message.slice(0, 1024) })),
+    failedNodes: rows.slice(0, maxRows).map((r) => ({ ...r, message: cutToUnits(r.message, 1024) })),
     condition: {
       type: 'Programmed',
       ...verdict(generation, desired.length, updated, { ready: desired, failed, silent, behind }, rows),
@@ -67,7 +68,7 @@ function verdict(
   rows: readonly FailedNode[],
 ): Omit<ConditionInput, 'type'> {
   const progress = `${updated}/${desired} nodes run generation ${generation}${gapText(nodes.ready)}`;
-  const rest = rows.slice(0, 3).map((r) => `${r.name}: ${r.reason} ${r.message}`.slice(0, 200));
+  const rest = rows.slice(0, 3).map((r) => cutToUnits(`${r.name}: ${r.reason} ${r.message}`, 200));
   const message = [progress, ...rest].join('; ');
   if (nodes.behind.length === 0) return { status: 'True', reason: 'Programmed', message: progress };
   const paused = nodes.behind.filter((n) => n.hold === 'Paused');

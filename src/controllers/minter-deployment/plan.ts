@@ -1,3 +1,4 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { Condition, ConditionStatus, KubeObject } from '../../api/meta.ts';
 import { rolloutOf } from '../../api/statuses.ts';
 import type { MinterDeployment, MinterDeploymentStatus } from '../../api/v1alpha1/index.ts';
@@ -234,7 +235,7 @@ function fromPods(
   const lastMintTime = settled
     ? before.lastMintTime
     : latest([mint, before?.lastMintTime].filter((t) => t !== undefined));
-  const lastMintError = failed ? { reason: failed.reason.slice(0, 128), time: failed.time } : before?.lastMintError;
+  const lastMintError = failed ? { reason: cutToUnits(failed.reason, 128), time: failed.time } : before?.lastMintError;
   const values = {
     keyVersion: first?.keyVersion ?? before?.keyVersion,
     rulesHash: first?.rulesHash ?? before?.rulesHash,

@@ -1,3 +1,4 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import { unofferedKind } from '../../api/described-resources.ts';
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { judgeMetric, type MetricFault } from '../../promql/index.ts';
@@ -45,7 +46,7 @@ export function metricsOffered(inForce: TrafficMonitorSpec | null): ConditionInp
   const faults = faultyMetrics(inForce);
   if (faults.length === 0) return [{ type, status: 'True', reason: 'Offered', message: '' }];
   const reason = faultReasons.find(([fault]) => faults.some((one) => one.reason === fault))![1];
-  return [{ type, status: 'False', reason, message: faultText(faults).slice(0, 1_024) }];
+  return [{ type, status: 'False', reason, message: cutToUnits(faultText(faults), 1_024) }];
 }
 
 /** The reason of the condition for each fault, in order of precedence. */

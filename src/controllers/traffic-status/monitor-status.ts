@@ -1,6 +1,7 @@
 import { appendTo } from '../../base/collections/counts.ts';
 import type { TrafficMonitor, TrafficMonitorStatus } from '../../api/v1alpha1/index.ts';
 import { formatDuration } from '../../base/duration.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import { maxSecretLength, type MonitorOutcome } from '../../capture/index.ts';
 import { mergeConditions, rfc3339, summarizeReady, type ConditionInput } from '../../runtime/index.ts';
 import { metricsOffered } from './metric-conditions.ts';
@@ -234,7 +235,7 @@ export function resolvedRefs(
   const reason = Object.values(absenceReasons).find((r) => found.has(r));
   if (reason === undefined) return { type, status: 'True', reason: 'ResolvedRefs', message: '' };
   const words = absent.map((a) => `export ${a.name}: ${absenceText(a.why, a.secret, operatorNamespace)}`);
-  return { type, status: 'False', reason, message: words.join('; ').slice(0, 1_024) };
+  return { type, status: 'False', reason, message: cutToUnits(words.join('; '), 1_024) };
 }
 
 function absenceText(why: SecretAbsence, ref: string, operatorNamespace: string): string {

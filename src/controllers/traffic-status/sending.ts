@@ -1,9 +1,10 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 import type { NodeState } from '../capture/node-state.ts';
 
 /** The condition `Exporting` with the status False. */
 export function notExporting(reason: 'DestinationNotAllowed' | 'SendFailing', message: string): ConditionInput {
-  return { type: 'Exporting', status: 'False', reason, message: message.slice(0, 1_024) };
+  return { type: 'Exporting', status: 'False', reason, message: cutToUnits(message, 1_024) };
 }
 
 /**

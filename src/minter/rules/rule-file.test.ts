@@ -148,3 +148,9 @@ test('any bytes give a file or a fault, never an exception', () => {
   );
   expect(Math.min(met.files, met.faults)).toBeGreaterThan(10);
 });
+
+test('a value in the message of a fault ends with a whole character', () => {
+  const value = `${'x'.repeat(126)}\u{1f600}`;
+  const { faults } = file(head + top + scope(`{${rule}, repositories: ['${value}'], permissions: {contents: write}}`));
+  expect(faults.map(({ message }) => message)).toEqual([expect.stringMatching(/ "x{126} is not a plain name$/)]);
+});

@@ -10,6 +10,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { cutToUnits } from '../../base/text/texts.ts';
 import { isPermissionName, isRepositoryName, isScopeName } from '../names.ts';
 import { ExpressionFault } from './expression-tokens.ts';
 import { parseExpression, type Expression } from './expression-parser.ts';
@@ -112,7 +113,7 @@ class Reader {
     const scopes = new Map<string, Scope>();
     const faults: RuleFault[] = [];
     for (const { key, value } of (scopesNode as YAMLMap<Node, Node | null>).items) {
-      const scopeName = String(scalar(key) ?? '?').slice(0, 128);
+      const scopeName = cutToUnits(String(scalar(key) ?? '?'), 128);
       try {
         if (typeof scalar(key) !== 'string' || !isScopeName(scopeName))
           throw new Fault('scope name is not valid', this.#line(key));
@@ -248,7 +249,7 @@ function scalar(node: unknown): unknown {
 }
 
 /** A value of a file for a message. */
-const shown = (value: unknown): string => (JSON.stringify(value) ?? 'a structure').slice(0, 128);
+const shown = (value: unknown): string => cutToUnits(JSON.stringify(value) ?? 'a structure', 128);
 
 /** True when a rule refers to a claim of the caller's identity, not only to the token's issuer. */
 function identifies(rule: Expression): boolean {

@@ -51,3 +51,9 @@ test('a transition is a new status or reason, never a new message', () => {
   );
   expect(conditionTransitions(before, after).map((t) => t.after.type)).toEqual(['B', 'C']);
 });
+
+test('a message is cut to 32,768 characters, the last of them whole', () => {
+  const fits = 'x'.repeat(32_767);
+  const [condition] = mergeConditions([], [{ ...input('Ready', 'False'), message: `${fits}\u{1f600}` }], meta);
+  expect(condition?.message).toBe(fits);
+});

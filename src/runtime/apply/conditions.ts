@@ -1,3 +1,4 @@
+import { cutToUnits } from '../../base/text/texts.ts';
 import type { Condition, ConditionStatus } from '../../api/meta.ts';
 
 /** A condition as a controller states it; generation and time are added when it is merged. */
@@ -34,7 +35,7 @@ export function mergeConditions(
       type,
       status: next.status,
       reason: next.reason,
-      message: next.message.slice(0, maxMessage),
+      message: cutToUnits(next.message, maxMessage),
       observedGeneration: meta.generation,
       lastTransitionTime: old?.status === next.status ? old.lastTransitionTime : rfc3339(meta.now),
     };
