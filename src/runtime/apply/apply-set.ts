@@ -12,12 +12,13 @@ import {
   type KubeClient,
   type TypedObject,
 } from '../../kube/index.ts';
-import { heal, Refusals } from './heal.ts';
+import { heal } from './heal.ts';
 import { keyOf, keyText } from '../keys.ts';
 import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
 import { appliedBy, controllerUids, LostChildren, type LostChild } from './lost-children.ts';
 import { ownsExactly } from './managed-fields.ts';
+import { Recreations } from './recreations.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
 
@@ -107,12 +108,12 @@ export class ApplySet {
   readonly #deleted = new Set<string>();
   readonly #memory: DriftMemory;
   readonly #lost: LostChildren;
-  readonly #refusals: Refusals;
+  readonly #recreations: Recreations;
 
   constructor(options: ApplySetOptions) {
     this.#options = options;
     this.#memory = new DriftMemory(options.fieldManager);
-    this.#refusals = new Refusals(options.clock ?? systemClock);
+    this.#recreations = new Recreations(options.clock ?? systemClock);
     const { client, fieldManager: manager, children } = options;
     this.#lost = new LostChildren({ client, manager, children, deletedHere: (uid) => this.#deleted.has(uid) });
     this.#byKind = new Map(options.children.map((c) => [kindKey(c.source.resource), c]));
@@ -198,8 +199,8 @@ export class ApplySet {
       .catch(async (refusal: unknown) => {
         if (!request.force) throw refusal;
         const { signal } = request;
-        const refusals = this.#refusals;
-        const healed = await heal(object, refusal, { client, resource, fieldManager, signal, refusals });
+        const recreations = this.#recreations;
+        const healed = await heal(object, refusal, { client, resource, fieldManager, signal, recreations });
         if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
         return healed.object;
       });
@@ -214,6 +215,7 @@ export class ApplySet {
       if (drift) this.#tellDrift(drift, written, request, outcome);
     }
     this.#memory.settled(key, object, written);
+    this.#recreations.stored(object);
     informer.wrote(written);
   }
 

@@ -88,6 +88,8 @@ const binding = (role: string): KubeObject => ({
   metadata: { name: 'web' },
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
 });
+const roleInForce = (): string | undefined =>
+  (server.storage.find(clusterRoleBindings, undefined, 'web')?.['roleRef'] as { name: string } | undefined)?.name;
 const plural = 'clusterrolebindings.rbac.authorization.k8s.io';
 
 const lacksRight = `${plural} is forbidden: User "us" cannot create resource "clusterrolebindings" in API group "rbac.authorization.k8s.io" at the cluster scope`;
@@ -113,6 +115,13 @@ test('the old object comes back if the new one, which the server was not asked a
   expect(rest['roleRef']).toMatchObject({ name: 'old' });
   expect(metadata.labels).toEqual({ managed: 'yes' });
 });
+
+/** Runs the set once: the binding's role cannot be changed, and a dry run of a create shows nothing. */
+async function tryToRecreate(set: ApplySet, role: string): Promise<string> {
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  server.script({ verb: 'create' }, { do: 'fail', error: forbidden(lacksRight) });
+  return set.apply(request(binding(role))).then(() => 'applied', errorText);
+}
 
 test('an object that was refused after a deletion is tried again after an hour, or once something else is wanted', async () => {
   await apply(clusterRoleBindings, binding('old'));
@@ -149,6 +158,87 @@ test.each(['delete', 'apply'] as const)('the old object is there after a stop th
   expect(await run).toMatch('cancelled');
   expect(server.seen({ verb: 'delete' })).toHaveLength(1);
   expect(server.storage.get(clusterRoleBindings, undefined, 'web')['roleRef']).toMatchObject({ name: 'old' });
+});
+
+const broken = new StatusError(500, 'InternalError', 'etcdserver: leader changed');
+
+test.each<[string, (set: ApplySet) => Promise<string>]>([
+  [
+    'the delete is done, but the connection breaks before its answer',
+    (set) => {
+      server.script({ verb: 'delete' }, { do: 'reset', afterWork: true });
+      return tryToRecreate(set, 'new');
+    },
+  ],
+  [
+    'the look after the delete fails',
+    (set) => {
+      // The look at the old object before the delete asks for more than its metadata.
+      server.script((r) => r.verb === 'get' && r.metadataOnly, { do: 'fail', error: broken });
+      return tryToRecreate(set, 'new');
+    },
+  ],
+])('the old object comes back at once if %s', async (_what, run) => {
+  await apply(clusterRoleBindings, binding('old'));
+  expect(await run(newSet(clusterRoleBindings))).not.toBe('applied');
+  expect(server.seen({ verb: 'delete' })).toHaveLength(1);
+  expect(roleInForce()).toBe('old');
+});
+
+test('the old object comes back in the next run if its own apply failed and the new one is still refused', async () => {
+  await apply(clusterRoleBindings, binding('old'));
+  const set = newSet(clusterRoleBindings);
+  const denied = forbidden('a webhook denied it');
+  const run = tryToRecreate(set, 'new');
+  server.script({ verb: 'apply' }, { do: 'fail', error: denied });
+  server.script({ verb: 'apply' }, { do: 'fail', error: broken });
+  expect(await run).toMatch(/a webhook denied it.*leader changed/);
+  expect(roleInForce()).toBeUndefined();
+  server.script({ verb: 'apply' }, { do: 'fail', error: denied });
+  await expect(set.apply(request(binding('new')))).rejects.toThrow('a webhook denied it');
+  expect(roleInForce()).toBe('old');
+  // The second refusal counts as well, so the old object is not deleted again.
+  expect(await tryToRecreate(set, 'new')).toMatch('a webhook denied it');
+  expect(server.seen({ verb: 'delete' })).toHaveLength(1);
+});
+
+test('the old object comes back once its finalizers are done, if the new one is refused then', async () => {
+  const { metadata, ...rest } = binding('old');
+  await apply(clusterRoleBindings, { ...rest, metadata: { ...metadata, finalizers: ['other.dev/hold'] } });
+  const set = newSet(clusterRoleBindings);
+  expect(await tryToRecreate(set, 'new')).toMatch('is being deleted');
+  server.put(clusterRoleBindings, { ...rest, metadata: { ...metadata, finalizers: [] } });
+  expect(roleInForce()).toBeUndefined();
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
+  await expect(set.apply(request(binding('new')))).rejects.toThrow('a webhook denied it');
+  expect(roleInForce()).toBe('old');
+  expect(server.storage.get(clusterRoleBindings, undefined, 'web').metadata.deletionTimestamp).toBeUndefined();
+});
+
+test.each<[string, (set: ApplySet) => Promise<unknown>, string]>([
+  ['the new one was stored', (set) => set.apply(request(binding('new'))), 'new'],
+  [
+    'another has its name',
+    (set) => {
+      server.put(clusterRoleBindings, binding('theirs'));
+      server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
+      return set.apply(request(binding('new'))).catch(errorText);
+    },
+    'theirs',
+  ],
+])('an old object never comes back once %s', async (_what, run, role) => {
+  await apply(clusterRoleBindings, binding('old'));
+  const set = newSet(clusterRoleBindings);
+  const first = tryToRecreate(set, 'new');
+  server.script({ verb: 'apply' }, { do: 'fail', error: broken }, 2);
+  await first;
+  expect(roleInForce()).toBeUndefined();
+  await run(set);
+  expect(roleInForce()).toBe(role);
+  await client.delete(clusterRoleBindings, { name: 'web' });
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
+  await expect(set.apply(request(binding('new')))).rejects.toThrow('a webhook denied it');
+  expect(roleInForce()).toBeUndefined();
 });
 
 test('if neither the new object nor the old one can be stored, the error says both', async () => {

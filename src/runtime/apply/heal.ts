@@ -1,8 +1,6 @@
-import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { Clock } from '../../base/clock.ts';
 import { isObject } from '../../base/text/texts.ts';
 import type { KubeObject, ResourceRef } from '../../api/meta.ts';
-import { OperatorError, throwAll } from '../../base/errors.ts';
+import { OperatorError } from '../../base/errors.ts';
 import {
   ApiError,
   describe,
@@ -12,50 +10,16 @@ import {
   type JsonPatchOperation,
   type KubeClient,
 } from '../../kube/index.ts';
-import { keyOf, keyText } from '../keys.ts';
+import { keyOf } from '../keys.ts';
+import type { Recreations } from './recreations.ts';
 
 export interface HealOptions {
   client: KubeClient;
   resource: ResourceRef;
   fieldManager: string;
   signal: AbortSignal;
-  refusals: Refusals;
+  recreations: Recreations;
 }
-
-/** How long an object is not tried again that was refused after the old one was deleted. Units: ms. */
-const refusedMs = 3_600_000;
-/** If more objects are refused, the oldest refusals are forgotten. */
-const maxRefusals = 1_000;
-
-/**
- * The errors of objects that the server refused after the old one was deleted, because it could not be asked before.
- * Each try deletes an object for a moment, and a binding's subjects have no rights then.
- */
-export class Refusals {
-  readonly #clock: Clock;
-  readonly #byKey = new Map<string, { wish: string; at: number; error: ApiError }>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** The error of the very same object in the last hour. */
-  recent(object: KubeObject): ApiError | undefined {
-    const known = this.#byKey.get(refusalKey(object));
-    if (!known || this.#clock.monotonic() - known.at >= refusedMs) return undefined;
-    return known.wish === wishOf(object) ? known.error : undefined;
-  }
-
-  add(object: KubeObject, error: ApiError): void {
-    const key = refusalKey(object);
-    this.#byKey.delete(key);
-    if (this.#byKey.size >= maxRefusals) this.#byKey.delete(this.#byKey.keys().next().value!);
-    this.#byKey.set(key, { wish: wishOf(object), at: this.#clock.monotonic(), error });
-  }
-}
-
-const refusalKey = (object: KubeObject): string => `${object.apiVersion} ${object.kind} ${keyText(keyOf(object))}`;
-const wishOf = (object: KubeObject): string => sha256Hex(canonicalJson(object));
 
 /** Deleting one of these loses its data, so a user has to decide that. */
 const holdsData = new Set(['PersistentVolumeClaim', 'PersistentVolume', 'Namespace', 'CustomResourceDefinition']);
@@ -74,7 +38,8 @@ export function needsRecreation(error: unknown): boolean {
 
 /**
  * Gets an object into its wanted state after the server refused the apply: see `recreate` and `replaceLists`. For
- * objects that only this field manager maintains.
+ * objects that only this field manager maintains. If an earlier run deleted the object and nothing has its name, the
+ * old one is applied again.
  * Errors: `refusal` when no repair is allowed: it is not a 422, or this manager never applied the object.
  */
 export async function heal(
@@ -82,7 +47,12 @@ export async function heal(
   refusal: unknown,
   options: HealOptions,
 ): Promise<{ object: KubeObject; recreated: boolean }> {
-  const { client, resource, fieldManager, signal } = options;
+  const { client, resource, fieldManager, signal, recreations } = options;
+  const old = recreations.old(object);
+  if (old && (await putBack(old, refusal, options))) {
+    recreations.failed(object, refusal);
+    throw refusal;
+  }
   if (!(refusal instanceof ApiError) || refusal.status !== 422) throw refusal;
   const live = await getIfExists<KubeObject>(client, resource, keyOf(object), { signal });
   const ours = live?.metadata.managedFields?.some((e) => e.manager === fieldManager && e.operation === 'Apply');
@@ -96,8 +66,8 @@ export async function heal(
  *
  * Flow: dry-run create (would the server accept the new object?) → delete by uid → apply.
  * Guarantees: nothing is deleted unless the server accepts the new object, or does not let us ask. In the second case,
- * if the server then refuses the new object, or the signal aborts, the old one is applied again; the refused object is
- * tried once an hour. An object that has taken the name in the meantime is never deleted.
+ * if anything fails from then on, or the signal aborts, the old one is applied again, if need be by a later `heal`; a
+ * refused object is tried once an hour. An object that has taken the name in the meantime is never deleted.
  * Caveats: dependents of the old object (pods of a Deployment) are deleted with it. An old object that is applied again
  * has another uid, and this manager owns all of its fields.
  * Errors: `refusal` when the object must not be deleted; those of the requests, also of a try in the last hour, an
@@ -109,7 +79,7 @@ async function recreate(
   refusal: unknown,
   options: HealOptions,
 ): Promise<KubeObject> {
-  const { client, resource, fieldManager, signal, refusals } = options;
+  const { client, resource, fieldManager, signal, recreations } = options;
   if (holdsData.has(resource.kind)) throw refusal;
   /** Whether the server has judged the new object. */
   let judged = true;
@@ -121,29 +91,48 @@ async function recreate(
     if (!isAlreadyExists(error) && !lacksRightToCreate(error)) throw error;
     judged = isAlreadyExists(error);
   }
-  const known = judged ? undefined : refusals.recent(object);
+  const known = judged ? undefined : recreations.recentRefusal(object);
   if (known) throw known;
-  // An abort would leave open whether the old object is gone, or leave neither object. So it has no effect on these.
-  const unstoppable = { deadlineMs: 5_000 };
-  await client.delete(resource, keyOf(live), { uid: live.metadata.uid, ...unstoppable });
-  const rest = await getIfExists(client, resource, keyOf(live), { metadataOnly: true, ...unstoppable });
-  if (rest && rest.metadata.uid === live.metadata.uid) {
-    throw new OperatorError(
-      'ERR_API_CONFLICT',
-      `${describe(resource, keyOf(live))} is being deleted to be made anew with other immutable fields`,
-    );
-  }
-  const applying = { fieldManager, force: true };
+  if (!judged) recreations.deleting(live);
   try {
-    return await client.apply(resource, object, { ...applying, signal });
+    await client.delete(resource, keyOf(live), { uid: live.metadata.uid, ...unstoppable });
+    const rest = await getIfExists(client, resource, keyOf(live), { metadataOnly: true, ...unstoppable });
+    if (rest && rest.metadata.uid === live.metadata.uid) {
+      throw new OperatorError(
+        'ERR_API_CONFLICT',
+        `${describe(resource, keyOf(live))} is being deleted to be made anew with other immutable fields`,
+      );
+    }
+    return await client.apply(resource, object, { fieldManager, force: true, signal }).catch((error: unknown) => {
+      if (!judged) recreations.failed(object, error);
+      throw error;
+    });
   } catch (error) {
-    if (judged) throw error;
-    if (error instanceof ApiError) refusals.add(object, error);
-    const { uid: _u, resourceVersion: _v, managedFields: _f, ...metadata } = live.metadata;
-    await client
-      .apply(resource, { ...live, metadata }, { ...applying, ...unstoppable })
-      .catch((second: unknown) => throwAll([error, second]));
+    if (!judged) await putBack(live, error, options);
     throw error;
+  }
+}
+
+/** An abort would leave open whether the old object is gone, or leave neither object. So it has no effect on these. */
+const unstoppable = { deadlineMs: 5_000 };
+
+/**
+ * Applies an object again that was to be deleted, if nothing has its name; returns whether it did.
+ * Errors: an AggregateError of `cause` and the request's error.
+ */
+async function putBack(old: KubeObject, cause: unknown, options: HealOptions): Promise<boolean> {
+  const { client, resource, fieldManager, recreations } = options;
+  const { uid, resourceVersion: _v, managedFields: _f, deletionTimestamp: _d, ...metadata } = old.metadata;
+  try {
+    const found = await getIfExists(client, resource, keyOf(old), { metadataOnly: true, ...unstoppable });
+    if (!found) {
+      await client.apply(resource, { ...old, metadata }, { fieldManager, force: true, ...unstoppable });
+    }
+    // The old object itself may be about to go: it has finalizers, or the delete is still on its way.
+    if (found?.metadata.uid !== uid) recreations.stored(old);
+    return !found;
+  } catch (error) {
+    throw new AggregateError([cause, error]);
   }
 }
 
