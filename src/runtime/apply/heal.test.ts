@@ -141,6 +141,24 @@ test('an object that was refused after a deletion is tried again after an hour, 
   expect([await run('newer'), deletions()]).toEqual([denied, 3]);
 });
 
+test.each([
+  ['a passing failure', new StatusError(500, 'InternalError', 'etcdserver: leader changed')],
+  ['a conflict', new StatusError(409, 'Conflict', 'the object has been modified')],
+  [
+    'the deletion of its namespace',
+    new StatusError(403, 'Forbidden', 'is being terminated', { causes: [{ reason: 'NamespaceTerminating' }] }),
+  ],
+])('an object that was not stored after a deletion because of %s is tried again in the next run', async (_, error) => {
+  await apply(clusterRoleBindings, binding('old'));
+  const set = newSet(clusterRoleBindings);
+  const first = tryToRecreate(set, 'new');
+  server.script({ verb: 'apply' }, { do: 'fail', error });
+  expect(await first).toMatch(error.message);
+  expect(roleInForce()).toBe('old');
+  expect(await tryToRecreate(set, 'new')).toBe('applied');
+  expect(roleInForce()).toBe('new');
+});
+
 test.each(['delete', 'apply'] as const)('the old object is there after a stop that interrupts the %s', async (verb) => {
   await apply(clusterRoleBindings, binding('old'));
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });

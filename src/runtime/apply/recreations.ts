@@ -1,7 +1,7 @@
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { ApiError } from '../../kube/index.ts';
+import { ApiError, isForbidden, isInvalid, isNamespaceTerminating } from '../../kube/index.ts';
 import { keyOf, keyText } from '../keys.ts';
 
 /** How long an object is not tried again that was refused after the old one was deleted. Units: ms. */
@@ -31,9 +31,10 @@ export class Recreations {
     return known.wish === wishOf(object) ? known.error : undefined;
   }
 
-  /** Takes the error of a try; those that are not answers of the server do not count. */
+  /** Takes the error of a try. Only a refusal counts: any other failure may have passed at the next try. */
   failed(object: KubeObject, error: unknown): void {
-    if (!(error instanceof ApiError)) return;
+    if (!(error instanceof ApiError) || isNamespaceTerminating(error)) return;
+    if (!isForbidden(error) && !isInvalid(error)) return;
     put(this.#refusals, keyFor(object), { wish: wishOf(object), at: this.#clock.monotonic(), error });
   }
 
