@@ -118,6 +118,15 @@ test('a destination waits for the Secret that it refers to, says so, and then se
   await comesTrue(() => requests.at(-1)!.headers.authorization === 'Basic dXNlcjpwdw==');
 });
 
+test('a destination whose Secret was delivered no longer waits for it, even if there is nothing to send', async () => {
+  exports.setConfig(config({ exports: [policyExport('a', { secret: 'ns/s/key' })] }));
+  await comesTrue(() => statusOf('a')?.state === 'NoSecret');
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token-1\n' } });
+  await comesTrue(() => statusOf('a')?.state === 'Sending');
+  expect(statusOf('a')).not.toHaveProperty('message');
+  expect(requests).toEqual([]);
+});
+
 test('a monitor may send only to hosts that a policy lists, and its data waits until a policy lists its host', async () => {
   const monitor = (allow: string[]): CaptureConfig['monitors'][number] =>
     ({
