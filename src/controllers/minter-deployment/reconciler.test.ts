@@ -2,7 +2,7 @@ import type { Condition, KubeObject } from '../../api/meta.ts';
 import { minterDeployments } from '../../api/v1alpha1/index.ts';
 import { renderedKinds } from '../../render/index.ts';
 import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
-import { StatusError } from '../../testing/fake-api-server/index.ts';
+import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { setupMinterDeployment } from './index.ts';
 
@@ -32,4 +32,28 @@ test('a refused deletion of a child is in the status, which follows the spec', a
   const stalled = status().conditions?.find(({ type }) => type === 'Stalled');
   expect(stalled).toMatchObject({ status: 'True', reason: 'AdmissionDenied' });
   expect(stalled?.message).toContain(`delete PodDisruptionBudget ${namespace}/`);
+});
+
+test('the status is written also when a webhook holds up the write of every child', async () => {
+  const minter = aMinterDeployment() as unknown as KubeObject;
+  const { namespace = '', name = '' } = minter.metadata;
+  harness = await runController(
+    (env) => void setupMinterDeployment(env, { namespace: 'svc-system' }),
+    [minter],
+    (server) => server.script({ verb: 'apply' }, { do: 'hold', until: new Promise(() => {}) }, 6),
+    { server: { resources: [minterDeployments] } },
+  );
+  const { server, clock, passUntil } = harness;
+  const held = (): SeenRequest[] => server.seen({ verb: 'apply' });
+  for (let n = 1; n <= 6; n++) {
+    await passUntil(() => held().length === n, `write ${n}`);
+    await clock.advance(30_000);
+  }
+  await passUntil(() => held().length > 6, 'a write after those of the children');
+  expect(held()[6]).toMatchObject({ plural: 'minterdeployments', name });
+  const status = () => server.storage.get(minterDeployments, namespace, name)['status'] as { conditions?: Condition[] };
+  await passUntil(() => status()?.conditions, 'the status');
+  const ready = status().conditions?.find(({ type }) => type === 'Ready');
+  expect(ready).toMatchObject({ status: 'False', reason: 'ApplyFailed' });
+  expect(ready?.message).toContain('no answer within 30000 ms');
 });

@@ -49,6 +49,11 @@ type MinterObject = MinterDeployment & KubeObject;
 
 /** Retry interval of a failed apply, however often it failed. Units: ms. */
 const failedRecheckMs = 30_000;
+/**
+ * Time limit of a reconcile: a webhook that does not answer can hold up the write of each of the six children for 30 s.
+ * The status comes last. Units: ms.
+ */
+const timeoutMs = 300_000;
 const controllerName = 'minter-deployment';
 const fieldManager = fieldManagerOf(controllerName);
 const selector = 'app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component=minter';
@@ -166,6 +171,7 @@ export function setupMinterDeployment(
       },
     ],
     concurrency: 2,
+    timeoutMs,
     reconcile,
   });
   return handle;

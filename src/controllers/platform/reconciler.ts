@@ -90,6 +90,11 @@ const childSelector =
   'app.kubernetes.io/name=svc-operator,app.kubernetes.io/managed-by=svc-controller,app.kubernetes.io/component in (agent,query)';
 /** Certificates are checked at least this often, whatever the plan says. Units: ms. */
 const longestWaitMs = 12 * 3_600_000;
+/**
+ * Time limit of a reconcile: some 25 objects are written one after another, and a webhook that does not answer holds up
+ * each write for 10 s by default. The conditions come last. Units: ms.
+ */
+const timeoutMs = 300_000;
 
 export interface PlatformOptions {
   /** Whether captured metrics are offered to autoscalers. */
@@ -163,8 +168,9 @@ export function setupPlatform(
       try {
         return await step();
       } catch (error) {
-        signal.throwIfAborted();
         failures.push(error);
+        // What failed before is often why the time was not enough.
+        if (signal.aborted) throwAll(failures);
         return undefined;
       }
     };
@@ -228,6 +234,7 @@ export function setupPlatform(
 
   const handle = env.addController({
     name: controllerName,
+    timeoutMs,
     initialKeys: [platformKey],
     watches: [
       ...children.map(({ source }) => ({ source, map: toPlatform, predicates: [worthARun] })),

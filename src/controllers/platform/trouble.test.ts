@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
+import { OperatorError } from '../../base/errors.ts';
 import { apiError } from '../../kube/index.ts';
 import type { ControllerEnvironment, ReconcileContext } from '../../runtime/index.ts';
 import { settle } from '../../testing/fake-clock.ts';
@@ -57,6 +58,18 @@ test('a failing reconcile is reported as trouble until it succeeds, and still re
   error = undefined;
   await reconcile(context);
   expect(trouble.current).toBeUndefined();
+});
+
+test.each([
+  ['ERR_TIMEOUT', { reason: 'ApplyFailed', message: 'cannot patch' }],
+  ['ERR_ABORTED', undefined],
+] as const)('a failure of a reconcile that ended with %s is reported as %j', async (code, reported) => {
+  const trouble = new PlatformTrouble();
+  const signal = AbortSignal.abort(new OperatorError(code, 'the run has ended'));
+  const reconcile = reportingTo(trouble, () => Promise.reject(new Error('cannot patch')));
+  await expect(reconcile({ signal } as ReconcileContext)).rejects.toThrow('cannot patch');
+  if (reported) expect(trouble.current).toMatchObject(reported);
+  else expect(trouble.current).toBeUndefined();
 });
 
 test('a kind whose CRD is absent or being deleted is reported as missing', () => {

@@ -1,3 +1,4 @@
+import { isOperatorError } from '../../base/errors.ts';
 import type { ControllerSpec } from '../../runtime/index.ts';
 import { refusalOf, type Refusal } from '../refusal.ts';
 
@@ -40,7 +41,10 @@ export class PlatformTrouble {
   }
 }
 
-/** A reconcile that also reports its failure as trouble, until a run succeeds. The failure is thrown all the same. */
+/**
+ * A reconcile that also reports its failure as trouble, until a run succeeds. The failure is thrown all the same. What
+ * ends with a shutdown is not reported.
+ */
 export function reportingTo(
   trouble: PlatformTrouble,
   reconcile: ControllerSpec['reconcile'],
@@ -51,7 +55,7 @@ export function reportingTo(
       trouble.report('apply', undefined);
       return result;
     } catch (error) {
-      if (!context.signal.aborted) trouble.report('apply', refusalOf(error));
+      if (!isOperatorError(context.signal.reason, 'ERR_ABORTED')) trouble.report('apply', refusalOf(error));
       throw error;
     }
   };

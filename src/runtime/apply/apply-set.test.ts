@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { errorText, OperatorError } from '../../base/errors.ts';
 import { createLogger } from '../../base/logger.ts';
 import { coreResources } from '../../kube/index.ts';
 import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
@@ -374,6 +375,30 @@ test('what could not be deleted, or not be looked for, is among the failures tha
   await harness.passUntil(() => harness.server.seen({ verb: 'delete' }).length > before, 'the deletion');
   stop.abort(new Error('the run has ended'));
   await late;
+});
+
+test('when the time of a run is over, what had failed before is its error', async () => {
+  wanted = ['a', 'b'].map((name) => child('ConfigMap', name, { data: {} }));
+  await begin();
+  paused = true;
+  const logger = createLogger({ level: 'error' });
+  const object = harness.server.storage.get(secrets, 'shop', 'owner');
+  const ends = async (verb: 'apply' | 'delete', children: KubeObject[]): Promise<void> => {
+    harness.server.script({ verb, name: 'a' }, { do: 'fail', error: denied });
+    harness.server.script({ verb, name: 'b' }, { do: 'hold', until: new Promise(() => {}) });
+    const stop = new AbortController();
+    const request = { wanted: children, owner: { object, resource: secrets }, logger, signal: stop.signal };
+    const run = newSet().tryApply(request).then(String, errorText);
+    const before = harness.server.seen({ verb, name: 'b' }).length;
+    await harness.passUntil(() => harness.server.seen({ verb, name: 'b' }).length > before, 'the second request');
+    stop.abort(new OperatorError('ERR_TIMEOUT', 'reconcile took too long'));
+    expect(await run).toContain("'keep' denied the request");
+  };
+  await ends(
+    'apply',
+    ['a', 'b', 'c'].map((name) => child('ConfigMap', name, { data: { x: '1' } })),
+  );
+  await ends('delete', []);
 });
 
 test('a conflict without force names the other manager and the field', async () => {

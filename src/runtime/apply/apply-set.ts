@@ -132,7 +132,8 @@ export class ApplySet {
   }
 
   /**
-   * Like `apply`, with failures in the outcome; for callers that first report them in a status. Errors: ERR_ABORTED.
+   * Like `apply`, with failures in the outcome; for callers that first report them in a status. Errors: when the signal
+   * aborts, the failures until then, as of `apply`; without any, the signal's reason.
    */
   async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome: ApplyOutcome = {
@@ -144,6 +145,19 @@ export class ApplySet {
       conflicts: [],
       failures: [],
     };
+    try {
+      await this.#run(request, outcome);
+    } catch (error) {
+      // What took the time is among the failures, and would be lost with the outcome.
+      if (request.signal.aborted) throwFailures(outcome);
+      throw error;
+    } finally {
+      this.#report(request, outcome);
+    }
+    return outcome;
+  }
+
+  async #run(request: ApplyRequest, outcome: ApplyOutcome): Promise<void> {
     const kept = new Set<string>();
     for (const child of request.wanted) {
       request.signal.throwIfAborted();
@@ -162,8 +176,6 @@ export class ApplySet {
       }
     }
     if (outcome.failures.length === 0) await this.#prune(request, kept, outcome);
-    this.#report(request, outcome);
-    return outcome;
   }
 
   async #applyOne(
