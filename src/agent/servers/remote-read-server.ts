@@ -29,6 +29,8 @@ export function remoteReadRoute(options: RemoteReadOptions): Route {
     metrics.remoteReadInflight.inc();
     return serve(req, res, options)
       .catch((error: unknown) => {
+        // A client that disconnects gives up its read.
+        if (res.destroyed) return;
         // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
         logger.warn('remote read failed', { error: errorText(error) });
         if (res.headersSent) res.destroy();

@@ -370,6 +370,13 @@ describe('the server', () => {
     expect(await send(snappyCompress(new Uint8Array(200)))).toEqual([400, expect.stringMatching(/at most 100/)]);
   });
 
+  test('a request whose caller has gone is not answered: the handler throws the reason', async () => {
+    const gone = AbortSignal.abort(new Error('the client disconnected'));
+    const body = snappyCompress(encodeReadRequest({ queries: [all], accepted: [0] }));
+    const answer = createRemoteReadHandler(store)({ headers: {}, body, signal: gone });
+    await expect(answer).rejects.toThrow('the client disconnected');
+  });
+
   test('a store that fails gives 500 before the first byte, and a thrown error after it', async () => {
     const failing = {
       select: () => {

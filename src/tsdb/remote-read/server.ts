@@ -74,7 +74,8 @@ const recutWindowMs = 2 * 3_600_000;
  * Serves Prometheus' remote read v1 (`POST /api/v1/read`) from a store: SAMPLES and STREAMED_XOR_CHUNKS.
  * Flow: decompress, decode and compile → negotiate → wait for one of the `concurrency` places → select → encode.
  * Errors: plain text; 400 for a request that cannot be read or negotiated and for too many samples, 429 for a
- * selector beyond a limit of the store, 500 for its other errors.
+ * selector beyond a limit of the store, 500 for its other errors. Once the request's signal has aborted, the handler
+ * rejects instead.
  */
 export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimits = {}): RemoteReadHandler {
   const gate = new Gate(limits.concurrency ?? 10, fairPlaces);
@@ -101,6 +102,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
         leave();
       }
     } catch (error) {
+      if (request.signal?.aborted) throw error;
       if (isOperatorError(error, 'ERR_SELECTION_LIMIT')) return plainText(429, error.message);
       const refused = (['ERR_INPUT_INVALID', 'ERR_TOO_LARGE', 'ERR_QUERY_LIMIT'] as const).some((code) =>
         isOperatorError(error, code),
