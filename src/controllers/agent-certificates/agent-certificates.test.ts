@@ -8,7 +8,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { NodeCertificate } from '../../agent/certificate/node-certificate.ts';
 import { certificateRoute } from '../../agent/servers/certificate-server.ts';
 import { routed } from '../../agent/servers/routes.ts';
-import { silentLogger } from '../../base/logger.ts';
+import { createLogger, silentLogger } from '../../base/logger.ts';
 import { coreResources, type KubeClient } from '../../kube/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
@@ -49,10 +49,11 @@ const stop = new AbortController();
 let ended: Promise<void>;
 let leads: AbortController;
 let waiting: WaitingAgents;
+let lines: string[];
 
 beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), 'agents-'));
-  [clock, port, issuedFor, reviews, leads] = [new ShiftedClock(), 0, [], [], new AbortController()];
+  [clock, port, issuedFor, reviews, lines, leads] = [new ShiftedClock(), 0, [], [], [], new AbortController()];
   ca = await createCa({ commonName: names.ca, now: Date.now() });
   api = await FakeApiServer.start();
   const leaf = await issueLeaf(ca, { commonName: names.controller, dnsNames: [] }, { now: Date.now() });
@@ -101,7 +102,8 @@ async function startAgent(node: string, host: string, token = node): Promise<Age
 /** Starts the controller as leader. A token is valid while the API server has the agent's pod of that node. */
 function lead(): void {
   client = api.client(clock);
-  manager = new Manager({ client, clock, logger: silentLogger, component: 'svc-controller', instance: 'test' });
+  const logger = createLogger({ write: (line) => void lines.push(line) });
+  manager = new Manager({ client, clock, logger, component: 'svc-controller', instance: 'test' });
   waiting = new WaitingAgents();
   setupAgentCertificates(manager, {
     namespace,
@@ -211,6 +213,19 @@ test('an agent whose token the API server does not accept gets no certificate', 
   lead();
   await until('the refusal', async () => Number(await metric('_refused_total\\{reason="TokenInvalid"\\}')) > 0);
   expect(agent.certificate.isIssued).toBe(false);
+});
+
+test('a refused offer is a failure that was foreseen, not a bug of the operator', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1', 'stale');
+  putPod('node-1', agent.host);
+  lead();
+  const failure = () => lines.find((line) => line.includes('reconcile failed'));
+  await until('the line of the failed reconcile', failure);
+  expect(JSON.parse(failure()!)).toMatchObject({ level: 'warn', code: 'ERR_INPUT_INVALID' });
+  expect(failure()).not.toContain('"stack"');
+  expect(await manager.metricsText()).toContain(
+    'controller_runtime_reconcile_panics_total{controller="agent-certificates"} 0',
+  );
 });
 
 test('an agent that does not answer yet is asked again until it does', async () => {

@@ -1,6 +1,7 @@
 import type { webcrypto } from 'node:crypto';
 import { agentServerName, sharedAgentName } from '../../api/agents/agent-certificate.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { OperatorError } from '../../base/errors.ts';
 import type { CertificateOffer } from '../../capture/index.ts';
 import { leafRenewalReason, renewalTime, type KeyPairPem, type LeafNames } from '../../net/ca.ts';
 import { readCertificateRequest } from '../../net/certificate-request.ts';
@@ -18,11 +19,12 @@ export interface AgentToCertify {
 /** Why an agent's offer (its token and certificate request) is refused; also the value of a metric's label. */
 export type RefusalReason = 'BadRequest' | 'TokenInvalid' | 'OtherAccount' | 'NotBound' | 'OtherPod' | 'OtherNode';
 
-export class OfferRefused extends Error {
+/** An offer that is refused, as ERR_INPUT_INVALID. */
+export class OfferRefused extends OperatorError {
   readonly reason: RefusalReason;
 
   constructor(reason: RefusalReason, message: string) {
-    super(message);
+    super('ERR_INPUT_INVALID', message);
     this.name = 'OfferRefused';
     this.reason = reason;
   }
