@@ -21,7 +21,7 @@ import { agentTls } from '../../testing/agent-tls.ts';
 import { FakeApiServer } from '../../testing/fake-api-server/index.ts';
 import { ShiftedClock } from '../../testing/shifted-clock.ts';
 import { until } from '../../testing/until.ts';
-import { setupAgentCertificates } from './setup.ts';
+import { setupAgentCertificates, type AgentCertificateSettings } from './setup.ts';
 import { WaitingAgents } from './waiting.ts';
 
 const namespace = 'svc-system';
@@ -99,28 +99,34 @@ async function startAgent(node: string, host: string, token = node): Promise<Age
   return { node, host, certificate };
 }
 
-/** Starts the controller as leader. A token is valid while the API server has the agent's pod of that node. */
-function lead(): void {
+/**
+ * Starts the controller as leader. A token is valid while the API server has the agent's pod of that node, unless the
+ * server itself is to review it. `timeoutMs` is the time limit of a reconcile.
+ */
+function lead({ timeoutMs, reviewsByServer = false }: { timeoutMs?: number; reviewsByServer?: boolean } = {}): void {
   client = api.client(clock);
   const logger = createLogger({ write: (line) => void lines.push(line) });
   manager = new Manager({ client, clock, logger, component: 'svc-controller', instance: 'test' });
   waiting = new WaitingAgents();
+  const add = manager.addController.bind(manager);
+  if (timeoutMs) manager.addController = (spec) => add({ ...spec, timeoutMs });
+  const review: AgentCertificateSettings['review'] = (token) => {
+    reviews.push(token);
+    const pod = api.storage.find(pods, namespace, `svc-agent-${token}`);
+    if (!pod) return Promise.resolve(undefined);
+    const extra = {
+      'authentication.kubernetes.io/pod-name': [pod.metadata.name!],
+      'authentication.kubernetes.io/pod-uid': [pod.metadata.uid!],
+      'authentication.kubernetes.io/node-name': [token],
+    };
+    return Promise.resolve({ username: `system:serviceaccount:${namespace}:svc-agent`, extra });
+  };
   setupAgentCertificates(manager, {
     namespace,
     waiting,
     agentPort: port,
     onIssued: (node) => issuedFor.push(node),
-    review: (token) => {
-      reviews.push(token);
-      const pod = api.storage.find(pods, namespace, `svc-agent-${token}`);
-      if (!pod) return Promise.resolve(undefined);
-      const extra = {
-        'authentication.kubernetes.io/pod-name': [pod.metadata.name!],
-        'authentication.kubernetes.io/pod-uid': [pod.metadata.uid!],
-        'authentication.kubernetes.io/node-name': [token],
-      };
-      return Promise.resolve({ username: `system:serviceaccount:${namespace}:svc-agent`, extra });
-    },
+    ...(reviewsByServer ? {} : { review }),
   });
   ended = manager.run(leads.signal);
 }
@@ -226,6 +232,17 @@ test('a refused offer is a failure that was foreseen, not a bug of the operator'
   expect(await manager.metricsText()).toContain(
     'controller_runtime_reconcile_panics_total{controller="agent-certificates"} 0',
   );
+});
+
+test('an agent whose token the API server does not review in time is listed as waiting', async () => {
+  const agent = await startAgent('node-1', '127.0.0.1');
+  putPod('node-1', agent.host);
+  const asked = { verb: 'create', plural: 'tokenreviews' } as const;
+  api.script(asked, { do: 'hold', until: new Promise(() => {}) }, Infinity);
+  lead({ timeoutMs: 500, reviewsByServer: true });
+  await until('the review', () => api.seen(asked).length > 0);
+  const waits = () => clock.shift(2_000) === undefined && waiting.summary.includes('create TokenReview');
+  await until('the agent that waits', waits);
 });
 
 test('an agent that does not answer yet is asked again until it does', async () => {

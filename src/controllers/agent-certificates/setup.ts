@@ -183,7 +183,7 @@ export function setupAgentCertificates(
       const dueMs = agentRenewalTime(certificate!, agent.node) - clock.now();
       return { requeueAfterMs: Math.min(Math.max(dueMs, 1_000), recheckMs) };
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (isOperatorError(signal.reason, 'ERR_ABORTED')) throw error;
       if (isOperatorError(error, 'ERR_AGENT_UNREACHABLE') || isOperatorError(error, 'ERR_TIMEOUT')) {
         context.logger.debug('agent does not answer yet', { node: agent.node, error: error.message });
         failed(pod, agent, `it does not answer on port ${agentPort}`);
