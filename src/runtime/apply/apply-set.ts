@@ -12,7 +12,7 @@ import {
   type KubeClient,
   type TypedObject,
 } from '../../kube/index.ts';
-import { heal } from './heal.ts';
+import { heal, releaseUpdates } from './heal.ts';
 import { keyOf, keyText } from '../keys.ts';
 import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
@@ -206,16 +206,17 @@ export class ApplySet {
     if (request.owner && before && (!live || seesAll(informer))) {
       this.#refuseForeign(resource, before, request.owner.object);
     }
-    const written = await client
-      .apply(resource, object, { fieldManager, force: request.force, signal: request.signal })
+    const { signal } = request;
+    const applied = await client
+      .apply(resource, object, { fieldManager, force: request.force, signal })
       .catch(async (refusal: unknown) => {
         if (!request.force) throw refusal;
-        const { signal } = request;
         const recreations = this.#recreations;
         const healed = await heal(object, refusal, { client, resource, fieldManager, signal, recreations });
         if (healed.recreated) outcome.recreated.push(describe(resource, keyOf(object)));
         return healed.object;
       });
+    const written = await releaseUpdates(applied, { client, resource, fieldManager, signal });
     // A version that was there before the apply: nothing was written. The cache may lag behind our own last write.
     if (written.metadata.resourceVersion === before?.metadata.resourceVersion || this.#memory.saw(key, written)) {
       outcome.skipped++;

@@ -311,6 +311,23 @@ test('a hand-edited port is put back, the rest of its list item stays, and nothi
   expect(owners).toEqual([`${manager} Apply`]);
 });
 
+test.each([
+  ['the server was away', new StatusError(500, 'InternalError', 'etcdserver: leader changed')],
+  ['a write came between', new StatusError(422, 'Invalid', 'the server rejected our request: testing value failed')],
+])('what a repair of a list owns twice is released by the next run, where %s', async (_why, error) => {
+  await apply(services, service(80));
+  const edited = { ports: [{ name: 'http', port: 8080 }] };
+  server.put(services, { ...stored(services), spec: edited }, 'kubectl-edit');
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('Duplicate value: "http"') });
+  // The first patch is the replacement.
+  server.script({ verb: 'patch' }, { do: 'hold', until: Promise.resolve() });
+  server.script({ verb: 'patch' }, { do: 'fail', error });
+  await expect(apply(services, service(80))).rejects.toThrow();
+  await apply(services, service(80));
+  const owners = stored(services).metadata.managedFields?.map((e) => `${e.manager} ${e.operation}`);
+  expect(owners).toEqual([`${manager} Apply`]);
+});
+
 test('a refusal that is not about list items is thrown', async () => {
   await apply(services, service(80));
   server.script({ verb: 'apply' }, { do: 'fail', error: refused('must be a valid name') });

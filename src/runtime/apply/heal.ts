@@ -11,6 +11,7 @@ import {
   type KubeClient,
 } from '../../kube/index.ts';
 import { keyOf } from '../keys.ts';
+import { updateEntryOf } from './managed-fields.ts';
 import type { Recreations } from './recreations.ts';
 
 export interface HealOptions {
@@ -141,7 +142,8 @@ async function putBack(old: KubeObject, cause: unknown, options: HealOptions): P
  * stays, and the object is invalid with both that item and ours (a Service whose port was changed has two ports of one
  * name).
  *
- * Flow: replace each list that holds unwanted items → apply → release the ownership that the replacement brought.
+ * Flow: replace each list that holds unwanted items → apply. The ownership that the replacement brought is the
+ * caller's to release: see `releaseUpdates`.
  * Guarantees: the replacement is conditional on the version that was read; values that the server assigned to an item
  * (a node port) stay with the item of that name.
  * Errors: `refusal` when no list differs; those of the requests.
@@ -157,14 +159,26 @@ async function replaceLists(
   if (replacements.length === 0) throw refusal;
   const operations = [atVersion(live), ...replacements];
   await client.patch(resource, keyOf(object), { type: 'json', operations }, { fieldManager, signal });
-  const applied = await client.apply<KubeObject>(resource, object, { fieldManager, force: true, signal });
-  const entry = (applied.metadata.managedFields ?? []).findIndex(
-    (e) => e.manager === fieldManager && e.operation === 'Update' && e.subresource === undefined,
-  );
+  return client.apply<KubeObject>(resource, object, { fieldManager, force: true, signal });
+}
+
+/**
+ * Releases what updates of this field manager own beside its applies (the patch of `replaceLists` leaves that): with
+ * two owners, an apply could never give a field up. `ownsExactly` is false until it is done, so a run that stopped
+ * before it, or that met a write in between, leaves it to the next one.
+ * Returns the object as the server has it afterwards. Errors: those of the request.
+ */
+export async function releaseUpdates(
+  applied: KubeObject,
+  { client, resource, fieldManager, signal }: Omit<HealOptions, 'recreations'>,
+): Promise<KubeObject> {
+  const entry = updateEntryOf(applied, fieldManager);
   if (entry < 0) return applied;
-  // The patch's fields are owned by the apply as well. With two owners, an apply could never give them up.
-  const giveUp: JsonPatchOperation[] = [atVersion(applied), { op: 'remove', path: `/metadata/managedFields/${entry}` }];
-  return client.patch(resource, keyOf(object), { type: 'json', operations: giveUp }, { fieldManager, signal });
+  const operations: JsonPatchOperation[] = [
+    atVersion(applied),
+    { op: 'remove', path: `/metadata/managedFields/${entry}` },
+  ];
+  return client.patch(resource, keyOf(applied), { type: 'json', operations }, { fieldManager, signal });
 }
 
 function atVersion(object: KubeObject): JsonPatchOperation {

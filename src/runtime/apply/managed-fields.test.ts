@@ -78,6 +78,12 @@ test('an object that was just applied needs no second apply', () => {
   expect(ownsExactly(live(), deployment(), manager)).toBe(true);
 });
 
+test('what the manager owns by an update, too, needs an apply that is followed by its release', () => {
+  edit((o) => (o.spec.replicas = 3), manager);
+  edit((o) => (o.spec.replicas = 2), manager);
+  expect(ownsExactly(live(), deployment(), manager)).toBe(false);
+});
+
 test.each<[string, (o: Editable) => void]>([
   ['values that the server fills in', (o) => (o.spec.strategy = { type: 'RollingUpdate' })],
   ['defaults inside list items', (o) => (o.spec.template.spec.containers[0]!.ports![0]!.protocol = 'TCP')],

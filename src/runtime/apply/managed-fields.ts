@@ -10,6 +10,7 @@ import type { TypedObject } from '../../kube/index.ts';
  * It follows the structure that the server recorded in `managedFields`, so lists merge by the keys that the server
  * used, and values that others own or that the server defaulted do not matter. When in doubt it returns false: the cost
  * is one apply that changes nothing.
+ * It is false, too, where the manager has left an entry of updates: what that entry owns, an apply cannot give up.
  * Caveats: needs `managedFields` on the live object (no transform may strip them).
  */
 export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: string, subresource?: 'status'): boolean {
@@ -17,8 +18,15 @@ export function ownsExactly(live: TypedObject, wanted: KubeObject, manager: stri
     (e) => e.manager === manager && e.operation === 'Apply' && (e.subresource ?? undefined) === subresource,
   );
   if (!entry?.fieldsV1 || entry.apiVersion !== wanted.apiVersion) return false;
+  if (subresource === undefined && updateEntryOf(live, manager) >= 0) return false;
   if (live.apiVersion !== wanted.apiVersion || live.kind !== wanted.kind) return false;
   return sameTree(content(wanted), live, entry.fieldsV1 as FieldSet, '');
+}
+
+/** The index in `managedFields` of what the manager's updates own, subresources apart; -1 without any. */
+export function updateEntryOf(object: TypedObject, manager: string): number {
+  const entries = object.metadata.managedFields ?? [];
+  return entries.findIndex((e) => e.manager === manager && e.operation === 'Update' && e.subresource === undefined);
 }
 
 /**
