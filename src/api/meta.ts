@@ -84,6 +84,11 @@ export interface ResourceRef {
   namespaced: boolean;
 }
 
+/** Whether an owner reference names an object of that kind. A reference may use any version of the kind's group. */
+export function refersTo({ apiVersion, kind }: OwnerReference, resource: ResourceRef): boolean {
+  return kind === resource.kind && apiVersion.split('/').slice(0, -1).join('/') === resource.group;
+}
+
 /** Builds a `ResourceRef`; `apiVersion` follows from group and version. */
 export function resourceRef(ref: Omit<ResourceRef, 'apiVersion'>): ResourceRef {
   return { ...ref, apiVersion: ref.group === '' ? ref.version : `${ref.group}/${ref.version}` };

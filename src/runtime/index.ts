@@ -67,12 +67,12 @@ export { SharedCache } from './watch/shared-cache.ts';
 export {
   ApplySet,
   conflictText,
-  controllerReference,
   throwFailures,
   type ApplyFailure,
   type ApplyOutcome,
   type ApplyRequest,
 } from './apply/apply-set.ts';
+export { controllerReference, type Owner } from './apply/owner.ts';
 export { StatusWriter } from './apply/status-writer.ts';
 export { handleFinalizer, patchFinalizers, runCleanups } from './apply/finalizer.ts';
 export { Health, healthText, type CheckReport } from './health.ts';

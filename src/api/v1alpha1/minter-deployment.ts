@@ -166,7 +166,10 @@ export const minterDeploymentSpec = object(
     serviceAccount: object(
       'The identity of the pods.',
       {
-        create: flag('Create the service account; false uses an existing one.', { default: true }),
+        create: flag(
+          'Create the service account; false uses an existing one, as all but one of the minters that share one must.',
+          { default: true },
+        ),
         name: optional(
           text('Its name; that of this object unless set.', {
             minLength: 1,

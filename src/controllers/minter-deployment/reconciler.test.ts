@@ -1,4 +1,5 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
+import type { ConditionedStatus, StatedCondition } from '../../api/statuses.ts';
 import { minterDeployments } from '../../api/v1alpha1/index.ts';
 import { renderedKinds } from '../../render/index.ts';
 import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
@@ -56,4 +57,34 @@ test('the status is written also when a webhook holds up the write of every chil
   const ready = status().conditions?.find(({ type }) => type === 'Ready');
   expect(ready).toMatchObject({ status: 'False', reason: 'ApplyFailed' });
   expect(ready?.message).toContain('no answer within 30000 ms');
+});
+
+test('of two minters that create one service account, the second is refused by name of the first, without more writes', async () => {
+  const minters = ['one', 'two'].map((name) =>
+    aMinterDeployment({ serviceAccount: { create: true, name: 'shared' } }, { name, uid: `uid-of-${name}` }),
+  ) as unknown as KubeObject[];
+  harness = await runController(
+    (env) => void setupMinterDeployment(env, { namespace: 'svc-system' }),
+    minters,
+    noFaults,
+    {
+      server: { resources: [minterDeployments] },
+    },
+  );
+  const { server, passUntil, clock, idle } = harness;
+  const ready = (name: string): StatedCondition | undefined => {
+    const { status } = server.storage.get(minterDeployments, 'platform-agent', name) as { status?: ConditionedStatus };
+    return status?.conditions?.find(({ type }) => type === 'Ready');
+  };
+  const refused = (): string | undefined => ['one', 'two'].find((name) => ready(name)?.reason === 'Conflict');
+  await passUntil(refused, 'the refusal');
+  await idle();
+  const first = refused() === 'one' ? 'two' : 'one';
+  expect(ready(refused()!)?.message).toContain(`belongs to MinterDeployment ${first}`);
+  const applies = (): number => server.seen({ verb: 'apply', plural: 'serviceaccounts' }).length;
+  const before = applies();
+  expect(before).toBeLessThanOrEqual(2);
+  await clock.advance(60_000);
+  await idle();
+  expect(applies()).toBe(before);
 });

@@ -1,6 +1,6 @@
-import type { KubeObject, OwnerReference, ResourceRef } from '../../api/meta.ts';
+import type { KubeObject, ResourceRef } from '../../api/meta.ts';
 import { systemClock, type Clock } from '../../base/clock.ts';
-import { errorText, OperatorError, eachError, joined, throwAll } from '../../base/errors.ts';
+import { errorText, eachError, joined, throwAll } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import {
   describe,
@@ -10,7 +10,6 @@ import {
   isNotFound,
   type FieldConflict,
   type KubeClient,
-  type TypedObject,
 } from '../../kube/index.ts';
 import { heal, releaseUpdates } from './heal.ts';
 import { keyOf, keyText } from '../keys.ts';
@@ -18,6 +17,7 @@ import { announceDrift, type Drift } from './drift.ts';
 import { DriftMemory } from './drift-memory.ts';
 import { appliedBy, controllerUids, LostChildren, type LostChild } from './lost-children.ts';
 import { ownsExactly } from './managed-fields.ts';
+import { controllerReference, refuseForeign, refuseUnknown, requireSameNamespace, type Owner } from './owner.ts';
 import { Recreations } from './recreations.ts';
 import type { RuntimeMetrics } from '../metrics.ts';
 import type { EventRecorder, Informer } from '../types.ts';
@@ -49,7 +49,7 @@ export interface ApplyRequest {
    * The object that owns the children; it is set in their `ownerReferences`. A namespaced owner owns only objects of its
    * namespace: any other child is a failure, ERR_INPUT_INVALID. Leave it out for sets beyond one namespace.
    */
-  owner?: { object: TypedObject; resource: ResourceRef } | undefined;
+  owner?: Owner | undefined;
   /**
    * Whether an existing child belongs to this set, as a condition in addition to the informers' selectors. Default: the
    * children that `owner` controls; without an owner, all.
@@ -202,9 +202,10 @@ export class ApplySet {
       outcome.skipped++;
       return;
     }
-    // Where the cache shows the child although it has a selector, the child has our labels.
-    if (request.owner && before && (!live || seesAll(informer))) {
-      this.#refuseForeign(resource, before, request.owner.object);
+    if (request.owner && before) {
+      refuseForeign(resource, before, request.owner);
+      // Where the cache shows the child although it has a selector, the child has our labels.
+      if (!live || seesAll(informer)) refuseUnknown(resource, before, request.owner, fieldManager);
     }
     const { signal } = request;
     const applied = await client
@@ -238,14 +239,6 @@ export class ApplySet {
     if (this.#options.events) {
       announceDrift(this.#options.events, drift, { name, object: written }, request.owner?.object);
     }
-  }
-
-  /** An object of another owner under the wanted name is not taken over, whether or not the cache shows it. */
-  #refuseForeign(resource: ResourceRef, found: KubeObject, owner: TypedObject): void {
-    if (controllerUids(found).includes(owner.metadata.uid ?? '')) return;
-    if (appliedBy(found, this.#options.fieldManager)) return;
-    const name = describe(resource, keyOf(found));
-    throw new OperatorError('ERR_APPLY_CONFLICT', `${name} exists already and was not made by this controller`);
   }
 
   async #prune(request: ApplyRequest, kept: ReadonlySet<string>, outcome: ApplyOutcome): Promise<void> {
@@ -356,20 +349,6 @@ export function conflictText(error: unknown): string {
   return `${shown.join('; ')}${conflicts.length > 5 ? `; and ${conflicts.length - 5} more` : ''}`;
 }
 
-/** The reference that makes `owner` the controller of a child. Errors: ERR_INPUT_INVALID for an owner never stored. */
-export function controllerReference(owner: TypedObject, resource: ResourceRef): OwnerReference {
-  const { name, uid } = owner.metadata;
-  if (!name || !uid) throw new OperatorError('ERR_INPUT_INVALID', `${resource.kind}: the owner has no name or uid`);
-  return {
-    apiVersion: resource.apiVersion,
-    kind: resource.kind,
-    name,
-    uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-}
-
 /**
  * The child with its owner, and without empty maps: an empty map owns nothing, but would differ from a map with entries
  * of other managers.
@@ -381,20 +360,6 @@ function withOwner(child: KubeObject, owner: ApplyRequest['owner']): KubeObject 
   const metadata = Object.fromEntries(entries);
   if (owner) metadata['ownerReferences'] = [controllerReference(owner.object, owner.resource)];
   return { ...child, metadata };
-}
-
-/** The garbage collector deletes an object whose `ownerReferences` names a namespaced owner of another namespace. */
-function requireSameNamespace(
-  resource: ResourceRef,
-  child: KubeObject,
-  owner: NonNullable<ApplyRequest['owner']>,
-): void {
-  const { namespace = '' } = owner.object.metadata;
-  if (!owner.resource.namespaced || child.metadata.namespace === namespace) return;
-  throw new OperatorError(
-    'ERR_INPUT_INVALID',
-    `${describe(resource, keyOf(child))} is outside of namespace ${namespace}, where its owner is`,
-  );
 }
 
 const ownerIndex = 'controller uid';

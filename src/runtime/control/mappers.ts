@@ -1,4 +1,4 @@
-import type { ResourceRef } from '../../api/meta.ts';
+import { refersTo, type ResourceRef } from '../../api/meta.ts';
 import type { TypedObject } from '../../kube/index.ts';
 import { keyOf } from '../keys.ts';
 import type { Informer, Mapper, ObjectKey } from '../types.ts';
@@ -19,13 +19,7 @@ export function toOwner(owner: ResourceRef, options: { controllerOnly?: boolean 
     const { namespace, ownerReferences: references = [] } = object.metadata;
     // A namespaced owner owns only objects of its namespace.
     if (owner.namespaced && !namespace) return [];
-    const found = references.filter(
-      (r) =>
-        r.kind === owner.kind &&
-        // A reference may use any version of the owner's group, so only the group is compared.
-        r.apiVersion.split('/').slice(0, -1).join('/') === owner.group &&
-        (!controllerOnly || r.controller === true),
-    );
+    const found = references.filter((r) => refersTo(r, owner) && (!controllerOnly || r.controller === true));
     return found.map(({ name }) => (owner.namespaced ? { namespace, name } : { name }));
   };
 }
