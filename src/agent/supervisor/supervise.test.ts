@@ -30,7 +30,10 @@ afterEach(async () => {
 /** An instrument that appends its config file to a log, and runs until a signal. */
 const notes = 'cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; exec sleep 60';
 
-function start(program: string, { stopMs = 12_000, pollMs = 2 } = {}): void {
+function start(
+  program: string,
+  { stopMs = 12_000, pollMs = 2, read = (path: string): Buffer => readFileSync(path) } = {},
+): void {
   supervisor = new Supervisor({
     config,
     order: orderPath(config),
@@ -39,6 +42,7 @@ function start(program: string, { stopMs = 12_000, pollMs = 2 } = {}): void {
     env: { PATH: process.env['PATH'], LOG: join(dir, 'log') },
     pollMs,
     stopMs,
+    read,
     say: () => {},
   });
   ended = supervisor.run();
@@ -100,6 +104,23 @@ test('an order for the running file, or for bytes that are not on disk, restarts
   supervisor!.look();
   expect((await runs('a: 4\n')).starts).toBe(first.starts + 1);
   expect(log()).toBe('a: 1\na: 4\n');
+});
+
+test('an order whose file cannot be read is followed at a later look', async () => {
+  let fault: Error | null = null;
+  const read = (path: string): Buffer => {
+    if (fault) throw fault;
+    return readFileSync(path);
+  };
+  start(notes, { pollMs: 3_600_000, read });
+  const first = await runs('a: 1\n');
+  await write('a: 2\n');
+  fault = new Error('ENFILE: file table overflow, open');
+  supervisor!.look();
+  expect(await state()).toEqual(first);
+  fault = null;
+  supervisor!.look();
+  expect((await runs('a: 2\n')).starts).toBe(2);
 });
 
 test('an instrument that ends by itself ends the supervisor with its code; the state names no process', async () => {

@@ -37,6 +37,8 @@ export interface SuperviseOptions {
   readonly pollMs?: number;
   /** The instrument has this long to end after SIGTERM; its own limit is 10 s. Default 12,000. Units: ms. */
   readonly stopMs?: number;
+  /** Reads the config. Default: `readFileSync`. */
+  readonly read?: (path: string) => Buffer;
   /** Receives the supervisor's own log lines. Default: standard output. */
   readonly say?: Say;
 }
@@ -53,11 +55,13 @@ export class Supervisor {
   #looked = '';
   #poller: NodeJS.Timeout | undefined;
   #over = false;
+  readonly #read: (path: string) => Buffer;
   readonly #say: Say;
   #finish: (code: number) => void = () => {};
 
   constructor(options: SuperviseOptions) {
     this.#options = options;
+    this.#read = options.read ?? readFileSync;
     this.#say = options.say ?? say;
   }
 
@@ -85,7 +89,7 @@ export class Supervisor {
     const copy = join(dir, 'config.yaml');
     let bytes: Buffer;
     try {
-      bytes = readFileSync(config);
+      bytes = this.#read(config);
       replace(copy, bytes);
     } catch (error) {
       this.#say('ERROR', `can't open ${config}: ${(error as Error).message}`);
@@ -138,10 +142,11 @@ export class Supervisor {
       const order = readFileSync(path, 'utf8').trim();
       const seen = `${order} ${ino} ${mtimeMs} ${size} ${this.#running}`;
       if (seen === this.#looked) return;
+      const isDue = order !== this.#running && order === hashOf(this.#read(config));
       this.#looked = seen;
-      if (order === this.#running || order !== hashOf(readFileSync(config))) return;
+      if (!isDue) return;
     } catch {
-      return; // There is no order yet, or the agent is about to write it.
+      return; // There is no order yet, the agent is about to write it, or a read failed: the next poll tries again.
     }
     this.#say('INFO', 'restarting the instrument for a new configuration');
     this.#why = 'order';
