@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../../testing/until.ts';
@@ -119,6 +119,20 @@ test('an order whose file cannot be read is followed at a later look', async () 
   supervisor!.look();
   expect(await state()).toEqual(first);
   fault = null;
+  supervisor!.look();
+  expect((await runs('a: 2\n')).starts).toBe(2);
+});
+
+test('while the ordered file cannot be copied, the instrument runs on; it restarts once there is room', async () => {
+  start(notes, { pollMs: 3_600_000 });
+  const first = await runs('a: 1\n');
+  const blocked = join(dir, 'own', 'config.yaml.tmp');
+  mkdirSync(blocked);
+  await write('a: 2\n');
+  supervisor!.look();
+  expect(await state()).toEqual(first);
+  expect(() => process.kill(first.pid!, 0)).not.toThrow();
+  rmSync(blocked, { recursive: true });
   supervisor!.look();
   expect((await runs('a: 2\n')).starts).toBe(2);
 });

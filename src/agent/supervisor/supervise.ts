@@ -8,9 +8,10 @@
  * takes the place of the list.
  *
  * Flow: read the config → copy it into the folder → start the instrument on the copy → report the start in `state.json`
- * → wait for an order with the hash of another config than the running one → SIGTERM → read the config again.
+ * → wait for an order with the hash of another config than the running one → copy that config → SIGTERM → start.
  * Guarantees: `config` in `state.json` is the hash of the very bytes that the running instrument was given; an order is
- * followed only while the file has the hash that the order names; an instrument that ends by itself ends this program
+ * followed only while the file has the hash that the order names; the running instrument is ended only once the next
+ * config is copied, so a full disk does not end capture; an instrument that ends by itself ends this program
  * with the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
  * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay
  * one file without relative imports.
@@ -49,10 +50,15 @@ export class Supervisor {
   #child: ChildProcess | null = null;
   /** Hash of the file that the running instrument was given. */
   #running = '';
+  /** Hash of the copy in the folder, which the next start gives the instrument. */
+  #copied = '';
   #starts = 0;
   #stoppedMs: number | null = null;
   #why: 'order' | 'signal' | null = null;
-  #looked = '';
+  /** The order and the file that did not match when they were last compared. */
+  #unmatched = '';
+  /** The fault that was last told, so that one that lasts is not told at every poll. */
+  #told = '';
   #poller: NodeJS.Timeout | undefined;
   #over = false;
   readonly #read: (path: string) => Buffer;
@@ -73,7 +79,7 @@ export class Supervisor {
         resolve(code);
       };
       mkdirSync(this.#options.dir, { recursive: true });
-      this.#start();
+      if (this.#takeFirst()) this.#start();
       this.#poll();
     });
   }
@@ -84,22 +90,66 @@ export class Supervisor {
     this.#end(signal);
   }
 
-  #start(): void {
-    const { config, dir, command, env } = this.#options;
-    const copy = join(dir, 'config.yaml');
-    let bytes: Buffer;
+  /** Copies the config for the first start, whatever the order says. False when that failed, which ends the run. */
+  #takeFirst(): boolean {
+    const { config } = this.#options;
+    let fault = `can't open ${config}`;
     try {
-      bytes = this.#read(config);
-      replace(copy, bytes);
+      const bytes = this.#read(config);
+      fault = `can't write ${this.#copy}`;
+      this.#keep(bytes);
+      return true;
     } catch (error) {
-      this.#say('ERROR', `can't open ${config}: ${(error as Error).message}`);
-      return this.#finish(255);
+      this.#say('ERROR', `${fault}: ${(error as Error).message}`);
+      this.#finish(255);
+      return false;
     }
-    this.#running = hashOf(bytes);
+  }
+
+  /**
+   * Copies the config that the order names. True when the copy is another one than before; after a failure the copy
+   * stays, and the next call tries again.
+   */
+  #take(): boolean {
+    const { config, order: path } = this.#options;
+    try {
+      const { ino, mtimeMs, size } = statSync(config);
+      const order = readFileSync(path, 'utf8').trim();
+      const seen = `${order} ${ino} ${mtimeMs} ${size}`;
+      if (order === this.#copied || seen === this.#unmatched) return false;
+      const bytes = this.#read(config);
+      if (order === hashOf(bytes)) {
+        this.#keep(bytes);
+        this.#told = '';
+        return true;
+      }
+      this.#unmatched = seen;
+    } catch (error) {
+      // There is no order yet, or the agent is about to write it.
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+      const { message } = error as Error;
+      if (message !== this.#told) this.#say('WARN', `the instrument keeps its configuration: ${message}`);
+      this.#told = message;
+    }
+    return false;
+  }
+
+  get #copy(): string {
+    return join(this.#options.dir, 'config.yaml');
+  }
+
+  #keep(bytes: Buffer): void {
+    replace(this.#copy, bytes);
+    this.#copied = hashOf(bytes);
+  }
+
+  #start(): void {
+    const { command, env } = this.#options;
+    this.#running = this.#copied;
     const startedMs = Date.now();
     const [program = '', ...args] = command;
     const child = spawn(program, args, {
-      env: { ...env, OTEL_EBPF_CONFIG_PATH: copy, LD_LIBRARY_PATH: undefined },
+      env: { ...env, OTEL_EBPF_CONFIG_PATH: this.#copy, LD_LIBRARY_PATH: undefined },
       stdio: ['ignore', 'inherit', 'inherit'],
     });
     child.once('error', (error) => {
@@ -117,7 +167,11 @@ export class Supervisor {
 
   #ended(code: number): void {
     this.#child = null;
-    if (this.#why === 'order') return this.#start();
+    if (this.#why === 'order') {
+      // A newer order may have come meanwhile; then one start is enough for both.
+      this.#take();
+      return this.#start();
+    }
     this.#tell({ pid: null, startedMs: null });
     this.#finish(code);
   }
@@ -135,19 +189,7 @@ export class Supervisor {
    * the order or the config changes.
    */
   look(): void {
-    const { config, order: path } = this.#options;
-    if (this.#child === null || this.#why !== null) return;
-    try {
-      const { ino, mtimeMs, size } = statSync(config);
-      const order = readFileSync(path, 'utf8').trim();
-      const seen = `${order} ${ino} ${mtimeMs} ${size} ${this.#running}`;
-      if (seen === this.#looked) return;
-      const isDue = order !== this.#running && order === hashOf(this.#read(config));
-      this.#looked = seen;
-      if (!isDue) return;
-    } catch {
-      return; // There is no order yet, the agent is about to write it, or a read failed: the next poll tries again.
-    }
+    if (this.#child === null || this.#why !== null || !this.#take()) return;
     this.#say('INFO', 'restarting the instrument for a new configuration');
     this.#why = 'order';
     this.#stoppedMs = Date.now();

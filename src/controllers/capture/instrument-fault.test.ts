@@ -108,6 +108,14 @@ test('only a fault that the next start would meet again is lasting', () => {
   expect(reasons.filter((reason) => isLasting({ reason, message: '', at: '' }))).toEqual(permanent);
 });
 
+test.each(['ENOSPC: no space left on device, write', 'open /c: too many open files'])(
+  'a file that the system could not open or write says nothing about the config: %s',
+  (error) => {
+    const fault = instrumentFault(ended(line(`can't open /etc/svc/ebpf-config/config.yaml: ${error}`)))!;
+    expect([fault.reason, isLasting(fault)]).toEqual(['InstrumentCrashed', false]);
+  },
+);
+
 const refused =
   'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: ' +
   "unable to start container process: error during container init: unable to apply caps: can't apply capabilities: operation not permitted";

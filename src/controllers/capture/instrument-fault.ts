@@ -53,6 +53,9 @@ const missingCapabilities = /following capabilities are required: *((?:CAP_[A-Z_
 const kernelTexts = /\b(kprobes?|BTF|tracefs|debugfs)\b|kernel (version|does not support)|unsupported kernel/i;
 const configTexts =
   /wrong configuration|can't open |failed on the '[a-z]+' tag|unmarshal|configuration file|must have a scheme|missing (the )?scheme/i;
+/** Errors of the node, in the words of Node.js and of Go: another start may not meet them, whatever the config. */
+const systemTexts =
+  /\bE(NOSPC|DQUOT|IO|MFILE|NFILE|NOMEM)\b|no space left|quota exceeded|input\/output error|too many open files|cannot allocate memory/;
 
 function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentFault, 'at'> {
   if (reason === 'OOMKilled') {
@@ -66,7 +69,7 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
   }
   if (refusedCapabilities.test(message)) return { reason: 'MissingCapability', message: refusal(message) };
   const words = cutToUnits(last, 300) || `the instrument ended with code ${exitCode}`;
-  if (configTexts.test(last)) return { reason: 'ConfigRefused', message: words };
+  if (configTexts.test(last) && !systemTexts.test(last)) return { reason: 'ConfigRefused', message: words };
   if (kernelTexts.test(last)) return { reason: 'KernelUnsupported', message: words };
   return { reason: 'InstrumentCrashed', message: words };
 }
