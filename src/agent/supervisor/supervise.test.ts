@@ -137,6 +137,17 @@ test('while the ordered file cannot be copied, the instrument runs on; it restar
   expect((await runs('a: 2\n')).starts).toBe(2);
 });
 
+test('a state that cannot be written is written once it can be', async () => {
+  start(notes);
+  await runs('a: 1\n');
+  const blocked = join(dir, 'own', 'state.json.tmp');
+  mkdirSync(blocked);
+  await write('a: 2\n');
+  await until('the second file', () => log().endsWith('a: 2\n'));
+  rmSync(blocked, { recursive: true });
+  expect((await runs('a: 2\n')).starts).toBe(2);
+});
+
 test('an instrument that ends by itself ends the supervisor with its code; the state names no process', async () => {
   start('exit 255');
   expect(await ended).toBe(255);

@@ -57,6 +57,8 @@ export class Supervisor {
   #why: 'order' | 'signal' | null = null;
   /** The order and the file that did not match when they were last compared. */
   #unmatched = '';
+  /** The state that `state.json` must hold, until it is written; else null. */
+  #unwritten: string | null = null;
   /** The fault that was last told, so that one that lasts is not told at every poll. */
   #told = '';
   #poller: NodeJS.Timeout | undefined;
@@ -189,6 +191,7 @@ export class Supervisor {
    * the order or the config changes.
    */
   look(): void {
+    this.#writeState();
     if (this.#child === null || this.#why !== null || !this.#take()) return;
     this.#say('INFO', 'restarting the instrument for a new configuration');
     this.#why = 'order';
@@ -207,10 +210,20 @@ export class Supervisor {
 
   #tell(now: { pid: number | null; startedMs: number | null }): void {
     const state = { version: 1, config: this.#running, starts: this.#starts, stoppedMs: this.#stoppedMs, ...now };
+    this.#unwritten = JSON.stringify(state);
+    const fault = this.#writeState();
+    if (fault) this.#say('WARN', `state not written yet: ${fault.message}`);
+  }
+
+  /** Writes the state unless `state.json` holds it already. Returns the error; the next poll tries again. */
+  #writeState(): Error | null {
+    if (this.#unwritten === null) return null;
     try {
-      replace(join(this.#options.dir, 'state.json'), JSON.stringify(state));
+      replace(join(this.#options.dir, 'state.json'), this.#unwritten);
+      this.#unwritten = null;
+      return null;
     } catch (error) {
-      this.#say('WARN', `state not written: ${(error as Error).message}`);
+      return error as Error;
     }
   }
 }
