@@ -89,7 +89,6 @@ test.each<[string, object | string, string]>([
   ['an invalid time', [{ ...good, from: 'yesterday' }], 'departed.json[0].from: not a time as RFC 3339, UTC'],
   ['an impossible day', [{ ...good, from: '2026-99-01T00:00:00Z' }], 'departed.json[0].from: no such time'],
   ['a departure before the start', [{ ...good, left: '2025-01-01T00:00:00Z' }], 'departed.json[0].left: before from'],
-  ['a departure in the future', [{ ...good, left: '2026-01-03T00:00:00Z' }], 'departed.json[0].left: in the future'],
   ['an end before the departure', [{ ...good, until: '2026-01-01T00:30:00Z' }], 'departed.json[0].until: before left'],
   [
     'an end in the far future',
@@ -105,6 +104,16 @@ test.each<[string, object | string, string]>([
   // The other entries of the list are kept.
   const others = Array.isArray(value) ? value.filter((one) => one === good) : undefined;
   expect(record.departed?.map(({ node }) => node)).toEqual(others?.map(() => 'a'));
+});
+
+test('a departure in the future counts as one of at most five minutes ahead, with the same retention', () => {
+  const later = { ...good, left: '2026-01-03T00:00:00Z', until: '2026-01-03T06:00:00Z' };
+  const { record, refused } = readRecordData({ 'departed.json': JSON.stringify([later]) }, now);
+  const leftMs = now + 300_000;
+  expect(refused).toEqual([]);
+  expect(record.departed).toMatchObject([
+    { node: 'a', fromMs: Date.parse(good.from), leftMs, untilMs: leftMs + 6 * hour },
+  ]);
 });
 
 test.each([

@@ -132,13 +132,18 @@ class Fields {
     };
   }
 
+  /**
+   * A departure in the future was written by a clock that was ahead, or this clock lags: it counts as the latest one
+   * that is accepted, with the same retention. To refuse it would make the node forgotten.
+   */
   span() {
     const [fromMs, leftMs, untilMs] = [this.time('from'), this.time('left'), this.time('until')];
     if (leftMs < fromMs) throw new FieldError('left', 'before from');
-    if (leftMs > this.#nowMs + skewMs) throw new FieldError('left', 'in the future');
     if (untilMs < leftMs) throw new FieldError('until', 'before left');
     if (untilMs - leftMs > longestKeepMs) throw new FieldError('until', 'more than ten years after left');
-    return { fromMs, leftMs, untilMs };
+    const latestMs = this.#nowMs + skewMs;
+    const aheadMs = Math.max(0, leftMs - latestMs);
+    return { fromMs: Math.min(fromMs, latestMs), leftMs: leftMs - aheadMs, untilMs: untilMs - aheadMs };
   }
 
   time(name: string): number {

@@ -205,6 +205,19 @@ test.each([
   expect(record().departed).toEqual(left);
 });
 
+test('a node that left while the clock was ahead stays on record once the clock is right', async () => {
+  await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
+  harness.clock.jumpWall(600_000);
+  leave('a');
+  await untilGone('a');
+  harness.clock.jumpWall(-600_000);
+  leave('b');
+  await harness.passUntil(() => names(record().departed).includes('b'), 'departure of b');
+  const gone = record().departed!.find(({ node }) => node === 'a');
+  expect(gone!.leftMs - harness.clock.now()).toBeLessThanOrEqual(300_000);
+  expect(gone!.untilMs - gone!.leftMs).toBe(24 * hour);
+});
+
 test('many nodes that leave at the same time cause few writes', async () => {
   const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
   await run(all.flatMap((name) => [aNode(name), podOf(name)]));

@@ -54,7 +54,7 @@ export interface DepartedNodesOptions {
  * Guarantees: a node that leaves while no operator runs is noticed by the next operator, since the record also lists
  * the nodes that have an agent. The record is written at most once a second, and only on a change; it never exceeds the
  * size of a ConfigMap. An invalid entry is logged and left out of the next write. A deleted record, or a member that
- * cannot be read, is restored from this process's last state.
+ * cannot be read, is restored from this process's last state. A departure that a clock ahead of time wrote is kept.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;
