@@ -274,6 +274,17 @@ test('the newest sample time moves at most once a minute', () => {
   expect(at('2026-01-01T11:00:00Z', 3_000_000)).toBe('2026-01-01T11:10:00Z');
 });
 
+test('the newest sample time moves back only from a time in the future, which a clock that ran ahead has left', () => {
+  const at = (previous: string, ageMs: number): string | undefined =>
+    scene({
+      object: aMonitor('shop/m', spec, { status: { lastSampleTime: previous } }),
+      nodes: { 'node-1': samples(ageMs) },
+    }).status.lastSampleTime;
+  expect(at('2026-01-01T18:00:00Z', 0)).toBe('2026-01-01T12:00:00Z');
+  expect(at('2026-01-01T12:00:30Z', 0)).toBe('2026-01-01T12:00:30Z');
+  expect(at('2026-01-01T11:59:00Z', 3_600_000)).toBe('2026-01-01T11:59:00Z');
+});
+
 test('the counts of nodes are exact, and the rows of failed nodes are capped at 16', () => {
   const outcome: MonitorOutcome = scene({}).outcome;
   const states = Array.from({ length: 20 }, (_, i) => {

@@ -65,7 +65,7 @@ export function monitorStatus(input: MonitorStatusInput): TrafficMonitorStatus {
     ...exporting(outcome, nodes),
     ...metricsOffered(outcome.inForce),
   ]);
-  const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs);
+  const lastSampleTime = steppedTime(previous?.lastSampleTime, data.lastSampleMs, now);
   const accepted = outcome.accepted.ok ? object.spec : previous?.lastAcceptedSpec;
   return {
     observedGeneration: generation,
@@ -191,11 +191,16 @@ function conflictedCondition(outcome: MonitorOutcome): ConditionInput {
   };
 }
 
-/** The time of the newest sample, in steps of a minute: a status is not written with every sample. */
-function steppedTime(previous: string | undefined, latestMs: number | null): string | undefined {
+/**
+ * The time of the newest sample, in steps of a minute: a status is not written with every sample. It goes back only
+ * from a time after `now`, which comes from a node's clock that ran ahead.
+ */
+function steppedTime(previous: string | undefined, latestMs: number | null, now: number): string | undefined {
   if (latestMs === null) return previous;
-  if (previous && latestMs - Date.parse(previous) < sampleTimeStepMs) return previous;
-  return rfc3339(latestMs);
+  if (previous === undefined) return rfc3339(latestMs);
+  const previousMs = Date.parse(previous);
+  const step = previousMs > now ? Math.abs(latestMs - previousMs) : latestMs - previousMs;
+  return step < sampleTimeStepMs ? previous : rfc3339(latestMs);
 }
 
 /** Conditions whose change is worth an Event. */
