@@ -307,6 +307,55 @@ test('a value of a gauge that is no number, or beyond all measure, counts for no
   expect(send(10, level(10, { a: 5, b: 3 }))).toEqual(['g{} 8 @10']);
 });
 
+test('a series of several streams is right again after a value beyond 1e15 of one of them', () => {
+  const { send } = setUp();
+  const level = (at_: number, id: string, value: number): MetricsRequest => {
+    const data = { kind: 'gauge', points: [numberPoint({ at: at_, value })] } as const;
+    return request([{ name: 'g', description: '', unit: '', data }], { 'service.instance.id': id });
+  };
+  send(1, level(1, 'a', 5));
+  expect(send(2, level(2, 'b', 1e20))).toEqual(['g{} 5 @2']);
+  expect(send(3, level(3, 'b', 0))).toEqual(['g{} 5 @3']);
+  expect(send(4, level(4, 'b', 6e14))).toEqual(['g{} 600000000000005 @4']);
+  send(5, level(5, 'c', 6e14));
+  expect(send(6, level(6, 'd', 1))).toEqual(['g{} 1200000000000006 @6']);
+});
+
+test.each(['cumulative', 'delta'] as const)(
+  'a sum of several %s counters counts on beside a counter that jumps by more than 1e15',
+  (temporality) => {
+    const { send } = setUp();
+    const of = (at: number, id: string, value: number): MetricsRequest =>
+      counter([{ at, start: 0, value }], { 'service.instance.id': id }, temporality);
+    send(1, of(1, 'a', 5));
+    expect(send(2, of(2, 'b', 1e20))).toEqual(['c{} 5 @2']);
+    expect(send(3, of(3, 'a', 7))).toEqual([`c{} ${temporality === 'delta' ? 12 : 7} @3`]);
+  },
+);
+
+test('a counter beyond 1e15 shows its own value, and a reset once others are added to it', () => {
+  const { send } = setUp();
+  const of = (at: number, id: string, value: number): MetricsRequest =>
+    counter([{ at, start: 0, value }], { 'service.instance.id': id });
+  expect(send(1, of(1, 'a', 1e20))).toEqual(['c{} 100000000000000000000 @1']);
+  expect(send(2, of(2, 'b', 1))).toEqual(['c{} 1 @2']);
+  expect(send(3, of(3, 'b', 3))).toEqual(['c{} 3 @3']);
+});
+
+test('streams that move into one series bring no value beyond 1e15 into it', () => {
+  const { mapper, send, sink, at } = setUp();
+  const dropped = { ...defaultPolicy('n1'), monitors: [rule({ dropLabels: ['route'] })] };
+  const ofRoute = (seconds: number, route: string, value: number): PointOf => ({
+    at: seconds,
+    value,
+    labels: { route },
+  });
+  send(1, counter([ofRoute(1, '/a', 1e20), ofRoute(1, '/b', 5)], pod('p1')));
+  mapper.setPolicy(dropped, at(2), sink);
+  const [sum] = send(3, counter([ofRoute(3, '/b', 6)], pod('p1')));
+  expect(sum).toMatch(/ 6 @3$/);
+});
+
 test('deltas are summed up', () => {
   const { send } = setUp();
   expect(send(1, counter([{ at: 1, value: 5 }], {}, 'delta'))).toEqual(['c{} 5 @1']);

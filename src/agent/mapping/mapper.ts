@@ -276,7 +276,7 @@ export class SeriesMapper {
       last[i] = value;
       if (!s) continue;
       if (s.merged || s.intervalMs > 0 || s.pendingMs !== 0 || s.zeroMs !== 0) {
-        this.#add(s, value, value - before, tMs, false, sink);
+        this.#add(s, value, addend(value - before), tMs, false, sink);
         continue;
       }
       s.total = value;
@@ -304,7 +304,7 @@ export class SeriesMapper {
       let increment: number;
       const mode = components > 0 ? series[i]!.component.mode : stream.shape.mode;
       if (mode === 'increment') {
-        increment = value;
+        increment = addend(value);
         value = before + value;
       } else {
         if (mode === 'counter' && !reset) value = keptUp(series[i], value, before);
@@ -536,9 +536,9 @@ export class SeriesMapper {
     stream.series = group ? this.table.bind(group, layoutOf(stream.shape)) : [];
     for (const series of stream.series) {
       series.streams++;
-      if (series.streams === 1) continue;
+      if (series.streams === 1 || series.merged) continue;
       series.merged = true;
-      if (series.component.mode === 'level') series.total = addend(series.total);
+      series.total = addend(series.total);
     }
     this.#pace.join(stream);
   }
@@ -548,8 +548,9 @@ export class SeriesMapper {
    */
   #bringAlong(stream: Stream): void {
     stream.series.forEach((series, i) => {
-      if (series.component.mode === 'level') series.total += addend(stream.values[i]!);
-      else if (series.lastMs === 0) series.total += stream.values[i]!;
+      if (series.component.mode !== 'level' && series.lastMs !== 0) return;
+      const value = stream.values[i]!;
+      series.total = series.merged ? series.total + addend(value) : value;
     });
     const tMs = Math.floor(stream.timeNs / 1e6);
     noteStart(stream, stream.startNs, stream.values, tMs, this.#policy.exportIntervalMs);

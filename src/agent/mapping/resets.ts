@@ -22,8 +22,9 @@ export function keptUp(series: Series | undefined, value: number, before: number
 }
 
 /**
- * What a value of a level adds to a sum. NaN, infinities and values that no measurement has add nothing: the sum would
- * never be a number again, or what is small beside such a value would be lost from it for good.
+ * What a value of a level, or an increase of a counter, adds to a sum of several. NaN, infinities and values beyond
+ * 1e15 add nothing: the sum would never be a number again, or what is small beside such a value would be lost from it
+ * for good.
  */
 export function addend(value: number): number {
   return isAddable(value) ? value : 0;
@@ -99,10 +100,10 @@ export function countedSoFar(
   return counted;
 }
 
-/** How much a cumulative value or a level adds to a sum that has the value before. */
+/** How much a cumulative value or a level adds to a sum of several that has the value before. */
 export function incrementOf(mode: Mode, value: number, before: number, reset: boolean): number {
   if (mode === 'level') return addend(value) - addend(before);
-  return reset && mode === 'counter' ? value : value - before;
+  return addend(reset && mode === 'counter' ? value : value - before);
 }
 
 /** Adds a point to the totals of a stream whose newest point lies in the future. Its series get no sample. */

@@ -30,10 +30,15 @@ const histograms = (point: HistogramPoint): MetricData => ({
   temporality: 'cumulative',
   points: [point],
 });
-const summaries = (sum: number): MetricData => ({
+const summaries = (sum: number, count = 1): MetricData => ({
   kind: 'summary',
-  points: [{ ...times, count: 1, sum, quantiles: [{ quantile: 0.5, value: NaN }] }],
+  points: [{ ...times, count, sum, quantiles: [{ quantile: 0.5, value: NaN }] }],
 });
+const exponential = (counts: readonly number[]): MetricData => {
+  const buckets = { positive: { offset: 0, counts }, negative: { offset: 0, counts: [] }, zeroCount: 0 };
+  const rest = { count: 1, sum: 1, min: null, max: null, scale: 0, zeroThreshold: 0 };
+  return { kind: 'exponential', temporality: 'cumulative', points: [{ ...times, ...rest, ...buckets }] };
+};
 
 test('a valid request is taken unchanged', () => {
   const good = request(gauge(number(1), number(NaN)));
@@ -62,6 +67,10 @@ test.each([
   ['a sum so large that some of them are infinite', sum(false, number(-1.7e308)), 'm: a sum that is beyond 1e+100'],
   ['such a sum of a histogram', histograms(histogram({ sum: 1.7e308 })), 'm: sum is beyond 1e+100'],
   ['an infinite sum of a summary', summaries(-Infinity), 'm: sum is not a finite number'],
+  ['a count that none can reach', histograms(histogram({ count: 2 ** 63 })), 'm: count is beyond 1e+15'],
+  ['such counts of its buckets', histograms(histogram({ bucketCounts: [6e14, 6e14] })), 'm: bucket_counts are beyond'],
+  ['such a count of a summary', summaries(1, 2e15), 'm: count is beyond 1e+15'],
+  ['such counts of exponential buckets', exponential([6e14, 6e14]), 'm: bucket_counts are beyond 1e+15'],
 ])('a point with %s is left out, with the reason', (_what, data, reason) => {
   const admitted = admitMetrics(request(data), now);
   expect(admitted.rejected).toBe(1);

@@ -4,7 +4,10 @@ import type { Metric, MetricData, MetricsRequest, NumberPoint, PointBase } from 
 export const timeBounds = { pastMs: 3_600_000, futureMs: 300_000 } as const;
 
 /** Far beyond all that is measured, and so small that no number of values has an infinite sum. */
-const largestAddend = 1e100;
+const largestSum = 1e100;
+
+/** Counts have this limit, and so have the values that are added to others: beside them, an increase of 1 still counts. */
+const largestAddend = 1e15;
 
 export interface Admitted {
   readonly request: MetricsRequest;
@@ -15,7 +18,7 @@ export interface Admitted {
 
 /**
  * Leaves out the points that are well-formed but meaningless: a time far from the clock, counts that do not fit their
- * bounds, a sum that is not a number or too large to be added to others. The rest of the request is taken, as OTLP's
+ * bounds, a count or a sum that nothing can reach. The rest of the request is taken, as OTLP's
  * partial success allows. A point without a time gets `nowMs`.
  */
 export function admitMetrics(request: MetricsRequest, nowMs: number): Admitted {
@@ -70,33 +73,47 @@ function pointFault(data: MetricData, point: PointBase, nowMs: number): string |
       return sumFault(value, 'a sum that') ?? (data.monotonic && value < 0 ? 'a monotonic sum below zero' : null);
     }
     case 'histogram': {
-      const { bounds, bucketCounts, sum } = point as (typeof data.points)[number];
+      const { bounds, bucketCounts, count, sum } = point as (typeof data.points)[number];
       if (bucketCounts.length !== 0 && bucketCounts.length !== bounds.length + 1) {
         return `${bucketCounts.length} bucket_counts for ${bounds.length} explicit_bounds`;
       }
       if (bucketCounts.length === 0 && bounds.length !== 0) return 'explicit_bounds without bucket_counts';
       if (bounds !== lastGoodBounds && !areGoodBounds(bounds)) return 'explicit_bounds are not finite and ascending';
-      return sumFault(sum);
+      return countFault(count, totalOf(bucketCounts)) ?? sumFault(sum);
     }
     case 'exponential': {
-      const { scale, sum, positive, negative } = point as (typeof data.points)[number];
+      const { scale, count, sum, zeroCount, positive, negative } = point as (typeof data.points)[number];
       if (scale < -10 || scale > 20) return `scale ${scale} is outside -10 to 20`;
       if (positive.counts.some((c) => c < 0) || negative.counts.some((c) => c < 0)) return 'a negative bucket count';
-      return sumFault(sum);
+      const inBuckets = zeroCount + totalOf(positive.counts) + totalOf(negative.counts);
+      return countFault(count, inBuckets) ?? sumFault(sum);
     }
-    case 'summary':
-      return sumFault((point as (typeof data.points)[number]).sum);
+    case 'summary': {
+      const { count, sum } = point as (typeof data.points)[number];
+      return countFault(count, 0) ?? sumFault(sum);
+    }
     default:
       return null;
   }
 }
 
 function sumFault(sum: number | null, subject = 'sum'): string | null {
-  if (sum === null || isAddable(sum)) return null;
-  return `${subject} ${Number.isFinite(sum) ? `is beyond ${largestAddend}` : 'is not a finite number'}`;
+  if (sum === null || Math.abs(sum) <= largestSum) return null;
+  return `${subject} ${Number.isFinite(sum) ? `is beyond ${largestSum}` : 'is not a finite number'}`;
 }
 
-/** Whether a value may be added to others. With one that may not, their sum might never be a finite number again. Pure. */
+function countFault(count: number, inBuckets: number): string | null {
+  if (!isAddable(count)) return `count is beyond ${largestAddend.toExponential()}`;
+  return isAddable(inBuckets) ? null : `bucket_counts are beyond ${largestAddend.toExponential()}`;
+}
+
+function totalOf(counts: readonly number[]): number {
+  let total = 0;
+  for (let i = 0; i < counts.length; i++) total += counts[i]!;
+  return total;
+}
+
+/** Whether a value may be added to others. One that may not would leave their sum without what is small beside it. Pure. */
 export function isAddable(value: number): boolean {
   return Math.abs(value) <= largestAddend;
 }
