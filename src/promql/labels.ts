@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Label, Labels } from './types.ts';
-import { compareUtf8 as compareStrings, labelValue } from '../base/text/labels.ts';
+import { compareUtf8 as compareStrings, keyPart, labelValue } from '../base/text/labels.ts';
 
 export { compareLabels, compareUtf8 as compareStrings, labelValue } from '../base/text/labels.ts';
 
@@ -15,12 +15,6 @@ const metadataLabels = new Set([nameLabel, '__type__', '__unit__']);
 /** The value of `__name__`, or "". */
 export function metricName(labels: Labels): string {
   return labelValue(labels, nameLabel);
-}
-
-const needsEscape = /[\x00\x01]/;
-
-function keyPart(text: string): string {
-  return needsEscape.test(text) ? text.replaceAll('\x01', '\x011').replaceAll('\x00', '\x010') : text;
 }
 
 /**

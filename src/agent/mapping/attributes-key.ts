@@ -1,4 +1,5 @@
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { keyPart } from '../../base/text/labels.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { valueText } from './label-set.ts';
 
@@ -24,8 +25,8 @@ export function attributesKey(attributes: readonly Attribute[]): string {
 function made(attributes: readonly Attribute[]): string {
   return boundedKey(
     sorted(attributes)
-      .map(({ key, value }) => `${key}\u0000${valueText(value)}`)
-      .join('\u0001'),
+      .map(({ key, value }) => `${keyPart(key)}\x00${keyPart(valueText(value))}`)
+      .join('\x00'),
   );
 }
 

@@ -356,6 +356,34 @@ test('streams that move into one series bring no value beyond 1e15 into it', () 
   expect(sum).toMatch(/ 6 @3$/);
 });
 
+test('a control character in an attribute joins no streams or series', () => {
+  const { mapper, send } = setUp();
+  const points = [
+    { a: 'x', b: 'y' },
+    { a: 'x\u0001b\u0000y' },
+    { a: 'x\u0000b\u0000y' },
+    { a: 'x\u0000' },
+    { a: 'x\u00010' },
+  ].map((labels) => ({ at: 1, value: 1, labels }));
+  send(1, counter(points));
+  expect([mapper.streams, mapper.table.size]).toEqual([5, 5]);
+});
+
+test('a control character in the name of a scope or metric joins no streams', () => {
+  const { mapper, send } = setUp();
+  const of = (scope: string, name: string): MetricsRequest => {
+    const data = { kind: 'gauge', points: [numberPoint({ at: 1, value: 1 })] } as const;
+    const metrics = [{ name, description: '', unit: '', data }];
+    return { resources: [{ attributes: [], scopes: [{ scope: { name: scope, version: '' }, metrics }] }] };
+  };
+  for (const separator of ['\u0000', '\u0001', '\u0002']) {
+    const before = mapper.streams;
+    send(1, of(`s${separator}a`, 'b'));
+    send(1, of('s', `a${separator}b`));
+    expect(mapper.streams).toBe(before + 2);
+  }
+});
+
 test('deltas are summed up', () => {
   const { send } = setUp();
   expect(send(1, counter([{ at: 1, value: 5 }], {}, 'delta'))).toEqual(['c{} 5 @1']);

@@ -1,3 +1,4 @@
+import { keyPart } from '../../base/text/labels.ts';
 import { compareUtf8, type Labels, type SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
 import { type Component, componentKey, type FamilyType, type Layout } from './components.ts';
@@ -181,7 +182,7 @@ export class SeriesTable {
 
 /** Built with `join`: with `+`, V8 keeps every intermediate string as an object, five times the size of the text. */
 function baseKey(base: readonly Pair[]): string {
-  return base.map(([name, value]) => `${name}\u0000${value}`).join('\u0001');
+  return base.map(([name, value]) => `${name}\x00${keyPart(value)}`).join('\x00');
 }
 
 /** The labels, with the pair objects of another group where they are equal: consecutive groups differ in few labels. */

@@ -1,3 +1,4 @@
+import { keyPart } from '../../base/text/labels.ts';
 import type { Attribute } from '../otlp/model.ts';
 import { attributesKey } from './attributes-key.ts';
 import type { Stream, StreamSet } from './stream.ts';
@@ -25,10 +26,10 @@ export class StreamIndex {
 
   /** The streams of one metric of one resource and scope. The set is kept only while it holds a stream. */
   set(resource: readonly Attribute[], scope: string, metric: string): StreamSet {
-    const short = scope === '' ? metric : `${scope}\u0002${metric}`;
+    const short = `${keyPart(scope)}\x00${keyPart(metric)}`;
     const known = this.#byResource.get(resource)?.get(short);
     if (known && known.byText.size > 0) return known;
-    const key = `${attributesKey(resource)}\u0002${scope}\u0002${metric}`;
+    const key = `${attributesKey(resource)}\x00${short}`;
     const set = this.#sets.get(key);
     if (!set) return { key, byList: new WeakMap(), byText: new Map() };
     let sets = this.#byResource.get(resource);

@@ -13,6 +13,13 @@ export function labelValue(labels: Labels, name: string): string {
   return '';
 }
 
+const needsEscape = /[\x00\x01]/;
+
+/** A text for a key whose parts \x00 separates: the result has no \x00, and is equal for equal texts only. */
+export function keyPart(text: string): string {
+  return needsEscape.test(text) ? text.replaceAll('\x01', '\x011').replaceAll('\x00', '\x010') : text;
+}
+
 /**
  * Order of series, as in Prometheus: by name, then value, pair by pair. A list comes before a longer list that begins
  * with the same pairs.
