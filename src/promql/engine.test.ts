@@ -262,6 +262,20 @@ describe('failures', () => {
     await expect(run('{__name__=~"early|late"}')).rejects.toThrow('found duplicate series for info metric');
   });
 
+  test('info() tells label values apart that are the same once they are joined', async () => {
+    const source = new MemorySource();
+    const load = (name: string, instance: string, job: string, more: [string, string][] = []): void =>
+      source.load([['__name__', name], ['instance', instance], ['job', job], ...more], [{ time: 0, value: 1 }]);
+    load('base', 'a\0b', 'c');
+    load('base', 'a', 'b\0c');
+    load('target_info', 'a\0b', 'c', [['v', '1']]);
+    load('target_info', 'a', 'b\0c', [['v', '2']]);
+    const engine = new Engine({ experimentalFunctions: true });
+    const { value } = await engine.instant('info(base)', 0, { source });
+    const shownValues = value.type === 'vector' && value.elements.map(({ labels }) => Object.fromEntries(labels)['v']);
+    expect(shownValues).toEqual(['2', '1']);
+  });
+
   test('more samples than allowed end a query', async () => {
     await expect(
       new Engine({ maxSamples: 3 }).range('x_total', 0, 3 * minute, minute, { source: two }),

@@ -1,3 +1,4 @@
+import { keyPart } from '../../../base/text/labels.ts';
 import { anyOf } from '../../../base/text/texts.ts';
 import { executionError } from '../../errors.ts';
 import { labelValue, labelsKey, labelsText, metricName, setLabel } from '../../labels.ts';
@@ -137,7 +138,7 @@ async function identifyingSets(pacing: Pacing, columns: Iterable<Column>): Promi
   );
 }
 
-const signature = (labels: Labels): string => identifying.map((name) => labelValue(labels, name)).join('\x00');
+const signature = (labels: Labels): string => identifying.map((name) => keyPart(labelValue(labels, name))).join('\x00');
 
 /** A series of the result. */
 interface Output {
