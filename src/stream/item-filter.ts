@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
+import { ownLabel } from '../base/collections/own-label.ts';
 import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
 import { compileOnce } from '../base/text/compile-pattern.ts';
@@ -212,16 +213,16 @@ const existsForm = new RegExp(`^(!?)\\s*(${labelKey})$`);
 function requirement(part: string, field: string): (labels: Labels) => boolean {
   const set = setForm.exec(part);
   if (set) {
-    const values = new Set(set[4]!.split(',').map((v) => v.trim()));
+    const values = new Set<string | undefined>(set[4]!.split(',').map((v) => v.trim()));
     const name = set[1]!;
-    return set[3] === 'in'
-      ? (labels) => labels[name] !== undefined && values.has(labels[name])
-      : (labels) => labels[name] === undefined || !values.has(labels[name]);
+    const wanted = set[3] === 'in';
+    return (labels) => values.has(ownLabel(labels, name)) === wanted;
   }
   const equality = equalityForm.exec(part);
   if (equality) {
     const [, name = '', , operator, value = ''] = equality;
-    return operator === '!=' ? (labels) => labels[name] !== value : (labels) => labels[name] === value;
+    const wanted = operator !== '!=';
+    return (labels) => (ownLabel(labels, name) === value) === wanted;
   }
   const exists = existsForm.exec(part);
   if (!exists)
@@ -230,5 +231,6 @@ function requirement(part: string, field: string): (labels: Labels) => boolean {
       `${field}: ${JSON.stringify(part.slice(0, 80))} is not a label requirement`,
     );
   const name = exists[2]!;
-  return exists[1] ? (labels) => labels[name] === undefined : (labels) => labels[name] !== undefined;
+  const wanted = !exists[1];
+  return (labels) => Object.hasOwn(labels, name) === wanted;
 }

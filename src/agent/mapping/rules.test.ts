@@ -201,7 +201,7 @@ describe('an interval that is longer than the export interval', () => {
 });
 
 test('pod labels become labels and follow the pod: the old series ends, and the counter goes on in a new one', () => {
-  const run = new Run(aConfig([{ podLabels: ['team', 'app.kubernetes.io/name', 'absent'] }]));
+  const run = new Run(aConfig([{ podLabels: ['team', 'app.kubernetes.io/name', 'absent', 'constructor'] }]));
   const pod = (team: string): void =>
     run.identity.pods.upsert(
       podIdentity({

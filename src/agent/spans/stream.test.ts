@@ -304,6 +304,8 @@ test.each([
   ['labelSelector=app%3Dcheckout,tier in (web,api)', ['lost 1 labels', 'in', 'flow 7']],
   ['labelSelector=app!%3Dcheckout', ['lost 1 labels']],
   ['labelSelector=app!%3Dcheckout&namespace=shop', []],
+  ['labelSelector=constructor&namespace=shop', []],
+  ['labelSelector=!constructor&namespace=shop', ['in', 'flow 7']],
   ['exclude={"labelSelector":["app"]}', ['out']],
   ['labelSelector=!missing,app&number=all', ['lost 1 labels', 'in', 'flow 7']],
   ['node=node-1', ['in', 'out', 'flow 7']],

@@ -76,13 +76,11 @@ test.each([
 describe('which nodes the DaemonSet runs on', () => {
   const tainted = (key: string, effect = 'NoSchedule') =>
     node('a', { spec: { taints: [{ key, effect, value: 'v' }] } });
-  const affinity = (operator: string, values?: string[]) => ({
+  const affinity = (operator: string, values?: string[], key = 'kubernetes.io/os') => ({
     affinity: {
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [
-            { matchExpressions: [{ key: 'kubernetes.io/os', operator, ...(values ? { values } : {}) }] },
-          ],
+          nodeSelectorTerms: [{ matchExpressions: [{ key, operator, ...(values ? { values } : {}) }] }],
         },
       },
     },
@@ -123,6 +121,12 @@ describe('which nodes the DaemonSet runs on', () => {
     ],
     ['an affinity with In lets it in', node('a'), affinity('In', ['linux']), true],
     ['an affinity with NotIn keeps it away', node('a'), affinity('NotIn', ['linux']), false],
+    [
+      'a label named as a member of every object keeps it away',
+      node('a'),
+      affinity('Exists', undefined, 'constructor'),
+      false,
+    ],
     ['an affinity with Exists lets it in', node('a'), affinity('Exists'), true],
     ['an affinity with DoesNotExist keeps it away', node('a'), affinity('DoesNotExist'), false],
   ])('%s', (_, one, spec, runs) => {

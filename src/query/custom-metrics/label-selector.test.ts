@@ -11,6 +11,8 @@ test.each<[string, boolean]>([
   ['app in (api, web)', true],
   ['app notin (api,web),tier', false],
   ['!app', false],
+  ['constructor', false],
+  ['!toString', true],
   ['!missing , app.kubernetes.io/name=shop', true],
 ])('the selector %p matches the labels of a pod: %p', (selector, matches) => {
   expect(matchesLabels(parseLabelSelector(selector, 'labelSelector'), labels)).toBe(matches);

@@ -1,3 +1,4 @@
+import { ownLabel } from '../../base/collections/own-label.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { selectorTerms } from '../../base/text/selector-terms.ts';
 import { anyOf } from '../../base/text/texts.ts';
@@ -43,7 +44,7 @@ export function matchesLabels(
   labels: Readonly<Record<string, string>> = {},
 ): boolean {
   return requirements.every(({ key: name, operator, values }) => {
-    const value = labels[name];
+    const value = ownLabel(labels, name);
     if (operator === 'exists') return value !== undefined;
     if (operator === 'missing') return value === undefined;
     const listed = value !== undefined && values.includes(value);

@@ -1,4 +1,5 @@
 import type { TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
+import { ownLabel } from '../../../base/collections/own-label.ts';
 import { matchPods, workloadName } from '../select/pods.ts';
 import { matchesSelector } from '../select/selector.ts';
 import type { PodFacts } from '../types.ts';
@@ -6,7 +7,8 @@ import type { PodFacts } from '../types.ts';
 /** Which field of a monitor leaves the pod out, with what the pod has instead; null when none does. Pure. */
 export function podMismatch(spec: TrafficMonitorSpec, pod: PodFacts): string | null {
   for (const [key, wanted] of Object.entries(spec.selector?.matchLabels ?? {})) {
-    if (pod.labels[key] !== wanted) return `selector wants label ${key}=${wanted}, the pod has ${labelText(pod, key)}`;
+    if (ownLabel(pod.labels, key) !== wanted)
+      return `selector wants label ${key}=${wanted}, the pod has ${labelText(pod, key)}`;
   }
   for (const expression of spec.selector?.matchExpressions ?? []) {
     if (matchesSelector({ matchExpressions: [expression] }, pod.labels)) continue;
@@ -28,5 +30,6 @@ export function podMismatch(spec: TrafficMonitorSpec, pod: PodFacts): string | n
 }
 
 function labelText({ labels }: PodFacts, key: string): string {
-  return labels[key] === undefined ? `no label ${key}` : `${key}=${labels[key]}`;
+  const value = ownLabel(labels, key);
+  return value === undefined ? `no label ${key}` : `${key}=${value}`;
 }

@@ -41,6 +41,7 @@ test('monitors come strongest first; for the others, the view says which field l
       aMonitor('shop/labels', { selector: { matchLabels: { app: 'checkout' } }, ports: [{ port: 9100 }] }),
       aMonitor('shop/cart', { selector: { matchLabels: { app: 'cart' } } }),
       aMonitor('shop/tier', { selector: { matchExpressions: [{ key: 'tier', operator: 'In', values: ['web'] }] } }),
+      aMonitor('shop/member', { selector: { matchExpressions: [{ key: 'constructor', operator: 'Exists' }] } }),
       aMonitor('shop/sets', { workloads: [{ kind: 'StatefulSet', name: '*' }] }),
       aMonitor('shop/named', { workloads: [{ kind: 'Deployment', name: 'cart*' }] }),
       aMonitor('shop/sidecar', { selector: {}, containers: { include: ['envoy'] } }),
@@ -56,6 +57,7 @@ test('monitors come strongest first; for the others, the view says which field l
   expect(found.otherMonitors.map(({ path, why }) => `${path}: ${why}`).toSorted()).toEqual([
     'shop/asleep: is suspended',
     'shop/cart: selector wants label app=cart, the pod has app=checkout',
+    'shop/member: selector wants constructor Exists, the pod has no label constructor',
     'shop/named: workloads has Deployment/cart*, the pod is of Deployment/checkout',
     'shop/sets: workloads has StatefulSet/*, the pod is of none of these kinds',
     'shop/sidecar: containers.include has envoy, the pod has main',
@@ -114,6 +116,7 @@ test('every source that excludes a pod is named: policies, monitors, the product
       exclusions: [
         { namespaces: ['sh*'], ports: [{ port: 9000 }] },
         { podLabels: { app: 'check*' } },
+        { podLabels: { constructor: '*' } },
         { workloads: [{ kind: 'Deployment', name: 'cart' }] },
       ],
     }),

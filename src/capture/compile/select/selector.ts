@@ -1,4 +1,5 @@
 import type { LabelSelector } from '../../../api/meta.ts';
+import { ownLabel } from '../../../base/collections/own-label.ts';
 import type { LabelTest } from '../../instrument-yaml/settings.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -6,9 +7,10 @@ type Labels = Readonly<Record<string, string>>;
 /** Kubernetes' own semantics of a label selector, all four operators. An absent selector matches everything. */
 export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (!selector) return true;
-  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (own(labels, key) !== value) return false;
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
+    if (ownLabel(labels, key) !== value) return false;
   return (selector.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
-    const value = own(labels, key);
+    const value = ownLabel(labels, key);
     if (operator === 'Exists') return value !== undefined;
     if (operator === 'DoesNotExist') return value === undefined;
     return (value !== undefined && values.includes(value)) === (operator === 'In');
@@ -67,8 +69,4 @@ export function matchesGlob(glob: string, text: string): boolean {
   }
   while (glob[g] === '*') g++;
   return g === glob.length;
-}
-
-function own(labels: Labels, key: string): string | undefined {
-  return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }
