@@ -69,6 +69,8 @@ test.each<[url: string, isTaken: boolean]>([
   ['https://', false],
   ['https:///keys', false],
   ['https://issuer.example:x/keys', false],
+  ['https://issuer.example:65535/keys', true],
+  ['https://issuer.example:65536/keys', false],
   ['https://issuer.example:123456/keys', false],
   ['https://a b.example', false],
   ['https://a%zz.example', false],

@@ -32,7 +32,8 @@ export const cidrPattern =
   `^(${ipv4}/([0-9]|[12][0-9]|3[0-2])` +
   `|(${[whole, ...shortened].join('|')})/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$`;
 
-const port = '(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})';
+/** A port, 1 to 65535, without leading zeros. */
+export const portPattern = '(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3})';
 
 /** `host:port`; the host is a name or an IPv4 address. */
-export const hostPortPattern = `^[A-Za-z0-9.-]+:${port}$`;
+export const hostPortPattern = `^[A-Za-z0-9.-]+:${portPattern}$`;
