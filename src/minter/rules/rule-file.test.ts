@@ -48,7 +48,7 @@ test.each<[sentence: string, text: string | Uint8Array, message: RegExp]>([
   ['an anchor', whole.replace('scope:', 'scope: &a'), /anchors/],
   ['a custom tag', whole.replace(`'minty`, `!x 'minty`), /YAML|tags/],
   ['no scopes', head + top, /scope must be a mapping/],
-  ['more than 64 KiB', whole + `# ${'x'.repeat(65_536)}`, /larger/],
+  ['more than 256 KiB', whole + `# ${'x'.repeat(262_144)}`, /larger/],
   ['bytes that are not UTF-8', Buffer.from([0x61, 0xff]), /UTF-8/],
   ['endless nesting', '['.repeat(60_000), /./],
 ])('the file is faulty: %s', (_sentence, text, message) => {

@@ -49,7 +49,8 @@ export interface RuleFileOptions {
   allowWildcard: boolean;
 }
 
-export const maxFileBytes = 64 * 1024;
+/** The inline rules of the largest spec that the schema admits take some 200 KB. */
+export const maxFileBytes = 256 * 1024;
 const documentVersion = 'minty.abcxyz.dev/v2';
 
 /**

@@ -1,6 +1,7 @@
 import { parse } from 'yaml';
 import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
 import { expectGolden } from '../../testing/golden.ts';
+import { parseRuleFile } from '../../minter/rules/rule-file.ts';
 import { yamlStream } from '../../testing/yaml.ts';
 import { minterUrl, renderMinter, renderMinterRules } from '../index.ts';
 
@@ -132,3 +133,26 @@ describe('renderMinterRules', () => {
     );
   });
 });
+
+test('the pods read the largest inline rules that the schema admits', () => {
+  const many = (count: number, of: (index: string) => string): string[] =>
+    Array.from({ length: count }, (_, i) => of(String(i).padStart(2, '0')));
+  const [repository, ...extraRepositories] = many(51, (i) => `${'9'.repeat(98)}${i}`);
+  const host = '.iam.gserviceaccount.com';
+  const scopes = many(16, (i) => `${'s'.repeat(61)}${i}`).map((name) => ({
+    name,
+    emails: many(16, (i) => `${'e'.repeat(100)}@${'p'.repeat(151 - host.length)}${i}${host}`),
+    subs: many(16, (i) => `${'9'.repeat(62)}${i}`),
+    permissions: Object.fromEntries(
+      many(20, (i) => `${'p'.repeat(62)}${letters(i)}`).map((key) => [key, 'write' as const]),
+    ),
+  }));
+  const minter = aMinterDeployment({ vcs: { ...base.spec.vcs, repository: repository!, extraRepositories } });
+  const text = renderMinterRules(minter.spec, { scopes });
+  const read = parseRuleFile('.yaml', Buffer.from(text), { allowWildcard: false });
+  expect('fault' in read ? read.fault : read.file.faults).toEqual([]);
+  expect('file' in read && read.file.scopes.size).toBe(16);
+});
+
+/** Two letters for two digits: a permission's name has no digit. */
+const letters = (digits: string): string => digits.replace(/\d/g, (digit) => 'abcdefghij'[Number(digit)]!);
