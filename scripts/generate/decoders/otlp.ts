@@ -16,17 +16,7 @@ export function otlpDecoderFiles(): GeneratedFile[] {
 }
 
 const helpers = [
-  ...[
-    'bytesField',
-    'cutName',
-    'element',
-    'expectWire',
-    'fixed64Number',
-    'idField',
-    'int64',
-    'nameField',
-    'sfixed64Number',
-  ],
+  ...['bytesField', 'element', 'expectWire', 'fixed64Number', 'idField', 'int64', 'nameField', 'sfixed64Number'],
   'sint32',
 ];
 const imports = {
@@ -225,7 +215,7 @@ const traces: ModuleRule = {
         trace_id: id('traceId', 16, false),
         span_id: id('spanId', 8, false),
         parent_span_id: id('parentSpanId', 8, true),
-        name: { as: 'name', read: 'cutName(message)' },
+        name: { as: 'name', read: 'message.text()' },
         kind: {
           as: 'kind',
           type: 'SpanKind',

@@ -6,14 +6,15 @@ import { BoundsCache } from './protobuf/bounds-cache.ts';
  * Limits on one request beyond its size in bytes: a small body must not become a large structure.
  * A request that exceeds one is malformed as a whole (HTTP 400), as it can only come from a broken or hostile sender.
  * Exceptions are what a pod decides about itself, since the request has data of other pods: attributes of Resources and
- * spans beyond the limits are skipped, and names of spans are cut.
+ * spans beyond the limits are skipped. Names and status messages of spans have no limit here: what cuts them must
+ * redact them, too.
  */
 export const decodeLimits = {
   /** Attributes of one resource, scope, point or span. OpenTelemetry SDKs keep at most 128. */
   attributes: 1_024,
   /** Nesting of array and map values. */
   valueDepth: 16,
-  /** Characters of an attribute's key or of a name. */
+  /** Characters of an attribute's key, or of a name other than a span's. */
   nameBytes: 1_024,
   /** Buckets of one histogram; the instrument's exponential ones have at most 160. */
   buckets: 4_096,

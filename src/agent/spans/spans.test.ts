@@ -2,6 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { FakeClock } from '../../testing/fake-clock.ts';
 import { Identity } from '../identity/identity.ts';
+import { WireWriter } from '../../base/wire/protobuf-wire.ts';
+import { builtinLimits } from '../../capture/index.ts';
+import { decodeTracesJson } from '../otlp/json/traces.ts';
 import { decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { rfc3339Nano } from '../../stream/index.ts';
@@ -40,6 +43,40 @@ test('recorded spans keep service and request without the caller’s address; Go
     },
   });
   expect(spans.find((s) => s.statusCode === 500)).toMatchObject({ status: 'error' });
+});
+
+const ids = { trace: 'a'.repeat(32), span: 'b'.repeat(16) };
+const named = {
+  protobuf: (name: string) =>
+    decodeTracesRequest(
+      new WireWriter()
+        .message(1, (resource) =>
+          resource.message(2, (scope) =>
+            scope.message(2, (span) =>
+              span.bytes(1, Buffer.from(ids.trace, 'hex')).bytes(2, Buffer.from(ids.span, 'hex')).string(5, name),
+            ),
+          ),
+        )
+        .finish(),
+    ),
+  JSON: (name: string) => {
+    const span = { traceId: ids.trace, spanId: ids.span, name };
+    return decodeTracesJson(Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] })));
+  },
+};
+
+test.each([
+  ['protobuf', 1_100, 'GET /reset/{code}/end'],
+  ['JSON', 1_100, 'GET /reset/{code}/end'],
+  ['protobuf', 9_000, 'GET /REDACTED'],
+  ['JSON', 9_000, 'GET /REDACTED'],
+] as const)('in %s, a name whose path has %d characters of a secret shows none of it', (encoding, length, shown) => {
+  const ring = new StreamRing(large);
+  const pipeline = new SpanPipeline({ ring, clock: new FakeClock(recorded), identity: new Identity() });
+  const redaction = [{ paths: [{ pattern: '/reset/[^/]+/end', replacement: '/reset/{code}/end' }] }];
+  pipeline.setConfig({ monitors: [], limits: builtinLimits, redaction });
+  pipeline.take(named[encoding](`GET /reset/${'x'.repeat(length)}/end`));
+  expect(ring.at(ring.first)!.span!.name).toBe(shown);
 });
 
 test('times are written to the nanosecond, and extreme ones cause no error', () => {

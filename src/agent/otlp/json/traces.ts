@@ -1,5 +1,4 @@
-import { truncate } from '../../mapping/label-set.ts';
-import { Cursor, decodeLimits } from '../decode-limits.ts';
+import { Cursor } from '../decode-limits.ts';
 import { type Span, spanKinds, statusCodes, type TracesRequest } from '../model.ts';
 import { jsonAttributesWithin, jsonResource, jsonScope } from './attributes.ts';
 import { jsonMessages, parseJsonBody } from './parse.ts';
@@ -31,7 +30,7 @@ function readSpan(cursor: Cursor, span: JsonObject): Span {
     traceId: jsonId(cursor, 'traceId', span.traceId, 16, false),
     spanId: jsonId(cursor, 'spanId', span.spanId, 8, false),
     parentSpanId: jsonId(cursor, 'parentSpanId', span.parentSpanId, 8, true),
-    name: truncate(jsonString(cursor, 'name', span.name), decodeLimits.nameBytes),
+    name: jsonString(cursor, 'name', span.name),
     kind: jsonEnum(cursor, 'kind', span.kind, 'SPAN_KIND_', spanKinds),
     startNs: jsonInt64(cursor, 'startTimeUnixNano', span.startTimeUnixNano, false),
     endNs: jsonInt64(cursor, 'endTimeUnixNano', span.endTimeUnixNano, false),

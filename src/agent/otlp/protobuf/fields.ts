@@ -1,5 +1,4 @@
 import type { WireReader } from '../../../base/wire/protobuf-wire.ts';
-import { truncate } from '../../mapping/label-set.ts';
 import { type Cursor, decodeLimits } from '../decode-limits.ts';
 
 /** The wire type of strings, bytes, messages and packed lists. */
@@ -111,11 +110,6 @@ export function idField(cursor: Cursor, field: string, reader: WireReader, bytes
   if (id.length === 0 && optional) return '';
   if (id.length !== bytes) throw cursor.error(`${id.length} bytes, expected ${bytes}`);
   return Buffer.from(id.buffer, id.byteOffset, id.length).toString('hex');
-}
-
-/** The name of a span, cut to the length of a name: it may be part of what a client sent to one of the pods. */
-export function cutName(reader: WireReader): string {
-  return truncate(reader.text(), decodeLimits.nameBytes);
 }
 
 /** A string field, capped at the length of a name. */
