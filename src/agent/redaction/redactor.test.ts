@@ -195,8 +195,11 @@ describe('with the rules of policies', () => {
       },
     ]);
     expect(redactor.spanName('GET /users/ann a/b')).toBe('GET 743c7b1e8e14e070 a/b');
-    expect(redactor.spanName('GET /users/ann/a/longer/path', '/users/ann/a/longer/path')).toBe('GET /users/{id}/a/lo');
+    expect(
+      redactor.spanName('GET /users/ann/a/longer/path', [{ key: 'http.route', value: '/users/ann/a/longer/path' }]),
+    ).toBe('GET /users/{id}/a/lo');
     expect(redactor.spanName(`GET /${'x'.repeat(9_000)}`)).toBe('GET /REDACTED');
+    expect(redactor.spanName(`SELECT ${'x'.repeat(9_000)}`)).toBe('SELECT REDACTED');
   });
 
   test('labels are dropped, hashed alike on every node, or cut, and the strictest action wins', () => {

@@ -4,7 +4,7 @@ import { percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
-import type { AnyValue, Span } from '../otlp/model.ts';
+import type { AnyValue, Attribute, Span } from '../otlp/model.ts';
 import { type LabelAction, mergeRedaction, type Redaction, stricter, strictest } from './merge.ts';
 
 /** How much of a value the action Truncate keeps. Units: characters. */
@@ -18,6 +18,11 @@ const queryText = new Set(['db.query.text', 'db.statement']);
 const sqlCodes = /^SQL Server errored(?: for command '\w+')?: error_code=\w+ sql_state=#?\w*(?= message=)/;
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
 const paths = new Set(['url.path', 'http.route']);
+/** What names of spans are made of. A word of a name belongs to the first of these attributes that has it as its value. */
+const nameKeys = [
+  ...['http.route', 'rpc.method', 'db.collection.name', 'db.operation.name', 'messaging.destination.name'],
+  'url.path',
+];
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
 /**
  * URLs, paths and names of spans are cut to this length before they are redacted, which takes time and memory in
@@ -118,21 +123,26 @@ export class Redactor {
   };
 
   /**
-   * The name of a span, which holds a method and a route or path: words that begin with a slash are treated as paths.
-   * One that is `route`, the span's own route before its redaction, is treated as that is; any other may be a route or
-   * a path. A long name is cut; where paths are redacted, a path that the cut goes through is replaced.
+   * The name of a span. A word of it that is the value of one of the span's `attributes`, as they were before their
+   * redaction, is treated as that is; any other that begins with a slash may be a route or a path. A long name is cut;
+   * where words of names are redacted, one that the cut goes through is replaced.
    */
-  spanName(name: string, route?: string): string {
+  spanName(name: string, attributes: readonly Attribute[] = []): string {
     const text = truncate(name, longestRedacted);
-    const onRoute = this.#actionOn('http.route');
-    const onAny = stricter(onRoute, this.#actionOn('url.path'));
-    if (this.#rewriters.length === 0 && onAny === undefined) return text;
+    const hasAction = nameKeys.some((key) => this.#actionOn(key) !== undefined);
+    if (this.#rewriters.length === 0 && !hasAction) return text;
     const isCut = text.length < name.length;
-    return text.replace(/(?<=^|\s)\/\S*/g, (word, at: number) => {
-      if (isCut && at + word.length === text.length) return `/${redacted}`;
-      const action = word === route ? onRoute : onAny;
-      const path = this.path(word);
-      return action === undefined ? path : (act(action, path) ?? `/${redacted}`);
+    const keys = nameKeysByWord(attributes);
+    return text.replace(/\S+/g, (word, at: number) => {
+      const isPath = word.startsWith('/');
+      const mark = isPath ? `/${redacted}` : redacted;
+      if (isCut && at + word.length === text.length && (isPath || hasAction)) return mark;
+      const key = keys.get(word);
+      const action = key === undefined && !isPath ? undefined : this.#actionOnWord(key);
+      // A label has the hash of what its attribute has, which is rewritten only where it is a path.
+      const isRewritten = isPath && (action === undefined || key === undefined || paths.has(key));
+      const kept = isRewritten ? this.path(word) : word;
+      return action === undefined ? kept : (act(action, kept) ?? mark);
     });
   }
 
@@ -157,6 +167,12 @@ export class Redactor {
   #actionOn(key: string): LabelAction | undefined {
     const { labels } = this.#rules;
     return labels.size === 0 ? undefined : (labels.get(labelName(key)) ?? labels.get(key));
+  }
+
+  /** The action on a word of a name that belongs to attribute `key`, or on a path that may be of a route or of a URL. */
+  #actionOnWord(key: string | undefined): LabelAction | undefined {
+    if (key !== undefined) return this.#actionOn(key);
+    return stricter(this.#actionOn('http.route'), this.#actionOn('url.path'));
   }
 
   #url(text: string, queryOnly: boolean): string {
@@ -244,6 +260,12 @@ export class Redactors {
       .flatMap((rule) => rule.paths ?? []);
     return new Redactor(strictest(sets.map(mergeRedaction), paths), this.#rewritten);
   }
+}
+
+/** Keys of the attributes that words of a span's name belong to, by word. */
+function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<AnyValue, string> {
+  const named = nameKeys.map((wanted) => attributes.filter(({ key }) => key === wanted));
+  return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [value, key])));
 }
 
 /** A hash is the first 16 hex digits of SHA-256: the same on every node, so that a query can still group by it. */

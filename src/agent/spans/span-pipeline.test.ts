@@ -358,6 +358,41 @@ test.each([
   expect({ name: shownName, path, route }).toEqual({ path: undefined, route: undefined, ...left });
 });
 
+test.each([
+  ['rpc_method', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/REDACTED'],
+  ['db_collection_name', 'db.collection.name', 'cards', 'SELECT cards', 'SELECT REDACTED'],
+  ['db_operation_name', 'db.operation.name', 'SELECT', 'SELECT cards', 'REDACTED cards'],
+  ['messaging_destination_name', 'messaging.destination.name', 'orders', 'publish orders', 'publish REDACTED'],
+  // The name has the method, which no rule is about.
+  ['url_path', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/shop.Cart/Get'],
+  ['http_route', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/shop.Cart/Get'],
+])(
+  'where label %s is dropped, a span whose %s is %s and whose name is %s has the name %s',
+  (label, key, value, name, shownName) => {
+    const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name: label, action: 'Drop' }] }] });
+    pipeline.take(request([span({ name, attributes: { [key]: value } })]));
+    expect(shown()[0]!.name).toBe(shownName);
+  },
+);
+
+test('a gRPC method has in the name of its span the hash that its label has, whatever rewrites say of paths', () => {
+  const { pipeline, shown } = aPipeline(
+    {},
+    {
+      redaction: [
+        {
+          paths: [{ pattern: '/Get$', replacement: '/{verb}' }],
+          labels: [{ name: 'rpc_method', action: 'Hash' }],
+        },
+      ],
+    },
+  );
+  pipeline.take(request([span({ name: '/shop.Cart/Get', attributes: { 'rpc.method': '/shop.Cart/Get' } })]));
+  const { name, attributes: left } = shown()[0]!;
+  expect(name).toMatch(/^[0-9a-f]{16}$/);
+  expect(left).toEqual({ 'rpc.method': name });
+});
+
 const sqlError = "SQL Server errored for command 'COM_QUERY': error_code=1064 sql_state=#42000";
 const quoting = "message=syntax error near 'WHERE pw='hunter2''";
 const mysql = { 'db.system.name': 'mysql' };

@@ -55,12 +55,11 @@ export function spanRecord(
   const status = Number(text('http.response.status_code') ?? NaN);
   const derived = pathOf(text('url.full'));
   const path = text('url.path') ?? (derived && redactor.label('url_path', derived));
-  const route = span.attributes.find(({ key }) => key === 'http.route')?.value;
   return {
     traceId: span.traceId,
     spanId: span.spanId,
     ...given('parentSpanId', span.parentSpanId || undefined),
-    name: truncate(redactor.spanName(span.name, typeof route === 'string' ? route : undefined), maxTextLength),
+    name: truncate(redactor.spanName(span.name, span.attributes), maxTextLength),
     kind: span.kind,
     start: rfc3339Nano(span.startNs),
     durationNs: Math.max(0, Number(span.endNs - span.startNs)),
