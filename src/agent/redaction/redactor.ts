@@ -134,31 +134,26 @@ export class Redactor {
     const isCut = text.length < name.length;
     const keys = nameKeysByWord(attributes);
     return text.replace(/\S+/g, (word, at: number) => {
-      const isPath = word.startsWith('/');
-      const mark = isPath ? `/${redacted}` : redacted;
-      if (isCut && at + word.length === text.length && (isPath || hasAction)) return mark;
-      const key = keys.get(word);
-      const action = key === undefined && !isPath ? undefined : this.#actionOnWord(key);
-      // A label has the hash of what its attribute has, which is rewritten only where it is a path.
-      const isRewritten = isPath && (action === undefined || key === undefined || paths.has(key));
-      const kept = isRewritten ? this.path(word) : word;
-      return action === undefined ? kept : (act(action, kept) ?? mark);
+      const isLast = isCut && at + word.length === text.length;
+      return isLast && (word.startsWith('/') || hasAction) ? markOf(word) : this.#word(word, keys);
     });
   }
 
   /**
    * The message of a span's status. Where texts of queries are dropped, that of a database has at most the codes of a
-   * SQL error. In others, URLs, paths and query parameters are redacted; the word that a cut goes through is replaced.
+   * SQL error. In others, URLs, paths and query parameters are redacted, and actions on labels hold for URLs and paths,
+   * as they do in names; the word that a cut goes through is replaced.
    */
   statusMessage({ statusMessage, attributes }: Pick<Span, 'statusMessage' | 'attributes'>): string {
     if (statusMessage === '') return '';
     if (this.#rules.dropDbQueryText && attributes.some(({ key }) => key.startsWith('db.'))) {
       return sqlCodes.exec(statusMessage)?.[0] ?? '';
     }
+    const keys = nameKeysByWord(attributes);
     return wholeWords(statusMessage)
       .replace(users, '$1')
       .replace(goPort, redacted)
-      .replace(quoted, (url) => this.#url(url, false))
+      .replace(quoted, (url) => this.#quoted(url, keys))
       .replace(parameters, (pair, name: string) =>
         this.#isSensitive(percentDecoded(name)) ? `${name}=${redacted}` : pair,
       );
@@ -169,10 +164,31 @@ export class Redactor {
     return labels.size === 0 ? undefined : (labels.get(labelName(key)) ?? labels.get(key));
   }
 
-  /** The action on a word of a name that belongs to attribute `key`, or on a path that may be of a route or of a URL. */
-  #actionOnWord(key: string | undefined): LabelAction | undefined {
-    if (key !== undefined) return this.#actionOn(key);
-    return stricter(this.#actionOn('http.route'), this.#actionOn('url.path'));
+  /** A URL or a path of a message. */
+  #quoted(url: string, keys: ReadonlyMap<AnyValue, string>): string {
+    const action = url.startsWith('/') ? undefined : this.#actionOn('url.full');
+    if (action !== undefined) return act(action, this.#url(url, false)) ?? redacted;
+    return rewritePath(redactUrl(url, this.#isSensitive), (path) => {
+      const kept = this.#word(path, keys);
+      // Behind an origin, a hash follows a slash, as the path did.
+      return kept.startsWith('/') || url.startsWith('/') ? kept : `/${kept}`;
+    });
+  }
+
+  /**
+   * A word of a name, or a path of a message. `keys` has the attributes that words belong to. A path that belongs to none
+   * may be that of a route or of a URL.
+   */
+  #word(word: string, keys: ReadonlyMap<AnyValue, string>): string {
+    const key = keys.get(word);
+    const isPath = word.startsWith('/');
+    if (key === undefined && !isPath) return word;
+    const action =
+      key === undefined ? stricter(this.#actionOn('http.route'), this.#actionOn('url.path')) : this.#actionOn(key);
+    // A label has the hash of what its attribute has, which is rewritten only where it is a path.
+    const isRewritten = isPath && (action === undefined || key === undefined || paths.has(key));
+    const kept = isRewritten ? this.path(word) : word;
+    return action === undefined ? kept : (act(action, kept) ?? markOf(word));
   }
 
   #url(text: string, queryOnly: boolean): string {
@@ -266,6 +282,11 @@ export class Redactors {
 function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<AnyValue, string> {
   const named = nameKeys.map((wanted) => attributes.filter(({ key }) => key === wanted));
   return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [value, key])));
+}
+
+/** What replaces a word: a path stays one. */
+function markOf(word: string): string {
+  return word.startsWith('/') ? `/${redacted}` : redacted;
 }
 
 /** A hash is the first 16 hex digits of SHA-256: the same on every node, so that a query can still group by it. */

@@ -466,6 +466,37 @@ test.each([
   expect(shown().map((record) => record.statusMessage)).toEqual([kept]);
 });
 
+const quotingAnn = 'Get "http://u:p@h/users/ann?a=2&sig=s": /users/ann';
+
+test.each([
+  ['url_path', 'Drop', ann, 'Get "http://h/REDACTED?a=2&sig=REDACTED": /REDACTED'],
+  ['url_path', 'Hash', ann, `Get "http://h/${hashOfAnn}?a=2&sig=REDACTED": ${hashOfAnn}`],
+  ['http_route', 'Drop', ann, 'Get "http://h/REDACTED?a=2&sig=REDACTED": /REDACTED'],
+  // The route is shown, and no rule is about it.
+  [
+    ...(['url_path', 'Drop', { 'http.route': '/users/ann' }] as const),
+    'Get "http://h/users/ann?a=2&sig=REDACTED": /users/ann',
+  ],
+  ['url_full', 'Drop', ann, 'Get "REDACTED": /users/ann'],
+  ['rpc_method', 'Drop', { 'rpc.method': '/users/ann' }, 'Get "http://h/REDACTED?a=2&sig=REDACTED": /REDACTED'],
+] as const)(
+  'redaction of label %s by %s of a span with %j makes of its status message %s',
+  (name, action, own, left) => {
+    const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name, action }] }] });
+    pipeline.take(request([span({ statusMessage: quotingAnn, attributes: own })]));
+    expect(shown()[0]!.statusMessage).toBe(left);
+  },
+);
+
+test('a URL in a status message has the hash that the span’s URL has', () => {
+  const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name: 'url_full', action: 'Hash' }] }] });
+  const attributes = { 'url.full': 'http://u:p@h/users/ann?sig=s' };
+  pipeline.take(request([span({ statusMessage: `Get "${attributes['url.full']}": EOF`, attributes })]));
+  const { statusMessage, attributes: left } = shown()[0]!;
+  expect(statusMessage).toBe(`Get "${String(left['url.full'])}": EOF`);
+  expect(statusMessage).not.toContain('ann');
+});
+
 test('the status message of a database span stays where the texts of queries are kept', () => {
   const { pipeline, shown } = aPipeline({}, { redaction: [{ dbQueryText: 'Keep' }] });
   pipeline.take(request([span({ statusMessage: `${sqlError} ${quoting}`, attributes: mysql })]));
