@@ -217,6 +217,31 @@ test('a destination whose queue cannot be opened is Failing, and is tried again 
   await comesTrue(() => statusOf('a')?.sent === 1);
 });
 
+test('what a destination misses while its queue cannot be opened is counted, and only what it wants', async () => {
+  const wants = (name: string, change: Partial<Rule>): Rule => policyExport(name, { namespaces: ['shop'], ...change });
+  const all = config({
+    exports: [wants('a', { spans: true }), policyExport('b', { namespaces: ['pay'], spans: true })],
+  });
+  for (const { id } of destinationsOf(all)) writeFileSync(join(dir, id), '');
+  exports.setConfig(all);
+  const missed = async (): Promise<string[]> =>
+    [...(await registry.metrics()).matchAll(/_dropped_total{destination=".*\/(\w)",reason="disk"} (\d+)/g)]
+      .map(([, name, count]) => `${name} ${count}`)
+      .toSorted();
+  await take(series);
+  expect(await missed()).toEqual(['a 1', 'b 0']);
+  exports.stale(held.get(series)!, clock.now());
+  const ids = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), start: '2026-11-21T10:49:21.000000000Z' };
+  const own = { name: 'GET /', kind: 'server', status: 'unset', durationNs: 1, attributes: {} } as const;
+  exports.span({ ...ids, ...own, namespace: 'shop' }, 0n);
+  expect(await missed()).toEqual(['a 3', 'b 0']);
+  for (const { id } of destinationsOf(all)) rmSync(join(dir, id));
+  await clock.advance(30_000);
+  await take(series);
+  await comesTrue(() => statusOf('a')?.sent === 1);
+  expect(await missed()).toEqual(['a 3', 'b 0']);
+});
+
 test('a destination whose queue cannot be opened leaves the status with the config', async () => {
   const one = config({ exports: [policyExport('a')] });
   const path = join(dir, destinationsOf(one)[0]!.id);

@@ -20,6 +20,7 @@ import { ExportQueue } from './queue/export-queue.ts';
 import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
 import { wantsSeries, wantsSpan } from './routing.ts';
+import { authorizationOf } from './sender.ts';
 
 export interface ExportsOptions {
   /** Folder of the queues. */
@@ -64,7 +65,9 @@ export type ExportedSeries = Pick<SampledSeries, 'labels' | 'exemplar'>;
 interface Route {
   readonly series: QueuedSeries;
   lanes: readonly Lane[];
-  /** The config that the lanes were chosen by. */
+  /** The other destinations of the series: those whose queues could not be opened. */
+  missing: readonly Destination[];
+  /** The config that these were chosen by. */
   config: number;
   /** Time of the newest exemplar that was queued. */
   exemplarNs: number;
@@ -75,8 +78,8 @@ interface Route {
  *
  * Flow: `sample` and `span` while received data is processed → `commit` before the sender of that data is answered →
  * the exporters send.
- * Guarantees: a sample is in the queue of each of its destinations before the sender of the sample is answered; ingest
- * never waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
+ * Guarantees: a sample is in the queue of each of its destinations before the sender of the sample is answered, or is
+ * counted where that queue cannot be opened; ingest never waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
  * Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits until the
  * controller has delivered it.
  */
@@ -207,7 +210,7 @@ export class Exports {
       clock,
       labels: labelsFromObject(rule.labels ?? {}),
       userAgent: `svc-agent/${this.#options.version}`,
-      authorization: () => authorization(rule.secret === undefined ? undefined : this.#secrets.secrets[rule.secret]),
+      authorization: () => authorizationOf(rule.secret === undefined ? undefined : this.#secrets.secrets[rule.secret]),
     };
     const sender =
       rule.type === 'RemoteWrite'
@@ -283,9 +286,10 @@ export class Exports {
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
   sample(series: ExportedSeries, timeMs: number, value: number): void {
-    if (this.#lanes.size === 0) return;
+    if (this.#lanes.size + this.#unopened.size === 0) return;
     const route = this.#routeOf(series);
     const { exemplar } = series;
+    this.#countMissed(route.missing);
     if (route.lanes.length === 0) return;
     const isNew = exemplar != null && exemplar.timeNs > route.exemplarNs;
     if (isNew) route.exemplarNs = exemplar.timeNs;
@@ -295,8 +299,9 @@ export class Exports {
 
   /** Queues the end of a stored series. */
   stale(ended: ExportedSeries, timeMs: number): void {
-    if (this.#lanes.size === 0) return;
-    const { series, lanes } = this.#routeOf(ended);
+    if (this.#lanes.size + this.#unopened.size === 0) return;
+    const { series, lanes, missing } = this.#routeOf(ended);
+    this.#countMissed(missing);
     for (const lane of lanes) lane.queue.append({ series, timeMs, value: NaN, stale: true });
   }
 
@@ -304,8 +309,9 @@ export class Exports {
     const known = this.#routes.get(series);
     if (known?.config === this.#config) return known;
     const { labels } = series;
-    const route: Route = known ?? { series: this.#seriesOf(labels), lanes: [], config: 0, exemplarNs: 0 };
+    const route: Route = known ?? { series: this.#seriesOf(labels), lanes: [], missing: [], config: 0, exemplarNs: 0 };
     route.lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
+    route.missing = this.#missing((destination) => wantsSeries(destination, labels));
     route.config = this.#config;
     this.#routes.set(series, route);
     return route;
@@ -313,12 +319,22 @@ export class Exports {
 
   /** Queues a span in the redacted form that live streams of spans show. */
   span(record: SpanRecord, startNs: bigint): void {
+    this.#countMissed(this.#missing((destination) => wantsSpan(destination, record)));
     let encoded: Uint8Array | undefined;
     for (const lane of this.#lanes.values()) {
       if (lane.leaving || !wantsSpan(lane.destination, record)) continue;
       encoded ??= encodeSpan(record, startNs, this.#options.node);
       lane.queue.appendSpan(encoded);
     }
+  }
+
+  #missing(wants: (destination: Destination) => boolean): readonly Destination[] {
+    return [...this.#unopened.values()].map(({ destination }) => destination).filter(wants);
+  }
+
+  /** Counts an item that these destinations never get. */
+  #countMissed(destinations: readonly Destination[]): void {
+    for (const one of destinations) this.#metrics.dropped.inc({ destination: destinationName(one), reason: 'disk' });
   }
 
   #seriesOf(labels: Labels): QueuedSeries {
@@ -381,11 +397,4 @@ export class Exports {
 
 function queuedExemplar({ timeNs, value, traceId, spanId }: Exemplar): QueuedExemplar {
   return { timeMs: Math.floor(timeNs / 1e6), value, traceId, spanId };
-}
-
-/** A Secret's value as an Authorization header: a bearer token, unless it names its own scheme. */
-function authorization(secret: string | undefined): string | undefined {
-  const text = secret?.trim();
-  if (!text) return undefined;
-  return /^(basic|bearer) /i.test(text) ? text : `Bearer ${text}`;
 }

@@ -80,3 +80,10 @@ export function senderHeaders({ userAgent, authorization }: SenderOptions): Reco
   const auth = authorization();
   return { 'user-agent': userAgent, ...(auth ? { authorization: auth } : {}) };
 }
+
+/** A Secret's value as an Authorization header: a bearer token, unless it names its own scheme. */
+export function authorizationOf(secret: string | undefined): string | undefined {
+  const text = secret?.trim();
+  if (!text) return undefined;
+  return /^(basic|bearer) /i.test(text) ? text : `Bearer ${text}`;
+}
