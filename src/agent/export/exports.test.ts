@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -240,6 +240,22 @@ test('what a destination misses while its queue cannot be opened is counted, and
   await take(series);
   await comesTrue(() => statusOf('a')?.sent === 1);
   expect(await missed()).toEqual(['a 3', 'b 0']);
+});
+
+test('a destination whose saved position the disk has failed to read for a minute sends again from its oldest file', async () => {
+  const one = config({ exports: [policyExport('a')] });
+  const folder = join(dir, destinationsOf(one)[0]!.id);
+  mkdirSync(folder);
+  symlinkSync('progress.json', join(folder, 'progress.json'));
+  exports.setConfig(one);
+  await clock.advance(30_000);
+  // Configs may come often: what counts is for how long the read fails.
+  for (let i = 0; i < 10; i++) exports.setConfig(one);
+  expect(statusOf('a')).toMatchObject({ state: 'Failing', message: expect.stringMatching(/^queue: .*ELOOP/) });
+  await clock.advance(30_000);
+  expect(statusOf('a')?.state).toBe('Sending');
+  await take(series);
+  await comesTrue(() => statusOf('a')?.sent === 1);
 });
 
 test('a destination whose queue cannot be opened leaves the status with the config', async () => {

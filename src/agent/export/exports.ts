@@ -21,6 +21,7 @@ import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts
 import { RemoteWriteSender } from './remote-write-sender.ts';
 import { wantsSeries, wantsSpan } from './routing.ts';
 import { authorizationOf } from './sender.ts';
+import { UnopenedQueues } from './unopened-queues.ts';
 
 export interface ExportsOptions {
   /** Folder of the queues. */
@@ -87,8 +88,7 @@ export class Exports {
   readonly #options: ExportsOptions;
   readonly #metrics: ExportMetrics;
   #lanes = new Map<string, Lane>();
-  /** The destinations whose queues could not be opened, with the reasons. */
-  readonly #unopened = new Map<string, { readonly destination: Destination; readonly error: string }>();
+  readonly #unopened = new UnopenedQueues();
   #stopTrying: (() => void) | null = null;
   #secrets: ExportSecrets = { revision: '', secrets: {} };
   /** Counts the configs, and the destinations that are opened later. */
@@ -124,8 +124,8 @@ export class Exports {
     if (this.#closed) return;
     const wanted = new Map(destinationsOf(config).map((d) => [d.id, d]));
     for (const [id, lane] of this.#lanes) if (!wanted.has(id) && !lane.leaving) this.#retire(id, lane);
-    const gone = [...this.#unopened].filter(([id]) => !wanted.has(id));
-    for (const [id] of gone) this.#unopened.delete(id);
+    const gone = this.#unopened.destinations.filter(({ id }) => !wanted.has(id));
+    for (const { id } of gone) this.#unopened.delete(id);
     for (const [id, destination] of wanted) {
       const lane = this.#lanes.get(id);
       const stays = lane?.stop.signal.aborted === false;
@@ -135,7 +135,7 @@ export class Exports {
         lane.leaving = null;
       } else this.#replace(id, destination, lane);
     }
-    for (const [, { destination }] of gone) this.#forgetMetrics(destinationName(destination));
+    for (const destination of gone) this.#forgetMetrics(destinationName(destination));
     this.#shareDisk();
     this.#config++;
     if (isFromController(source)) this.#sweep(wanted);
@@ -145,7 +145,7 @@ export class Exports {
   #openAgain(): void {
     this.#stopTrying = null;
     const before = this.#unopened.size;
-    for (const [id, { destination }] of this.#unopened) this.#replace(id, destination, this.#lanes.get(id));
+    for (const one of this.#unopened.destinations) this.#replace(one.id, one, this.#lanes.get(one.id));
     if (this.#unopened.size === before) return;
     this.#shareDisk();
     this.#config++;
@@ -170,31 +170,33 @@ export class Exports {
 
   #replace(id: string, destination: Destination, old: Lane | undefined): void {
     old?.stop.abort();
-    const { dir, maxBytes, logger } = this.#options;
+    const { dir, maxBytes, logger, clock } = this.#options;
+    const nowMs = clock.monotonic();
     const name = destinationName(destination);
     startCounting(this.#metrics, name);
     try {
       // An existing queue is kept: its data goes out under the new rule.
       const queue =
         old?.queue ??
-        ExportQueue.open({
-          dir: join(dir, id),
-          maxBytes,
-          onDropped: (items, reason, unreadableBytes) => {
-            this.#metrics.dropped.inc({ destination: name, reason }, items);
-            const unreadable = unreadableBytes > 0 ? { unreadableBytes } : {};
-            logger.warn('export data dropped unsent', { destination: name, items, reason, ...unreadable });
+        ExportQueue.open(
+          {
+            dir: join(dir, id),
+            maxBytes,
+            onDropped: (items, reason, unreadableBytes) => {
+              this.#metrics.dropped.inc({ destination: name, reason }, items);
+              const unreadable = unreadableBytes > 0 ? { unreadableBytes } : {};
+              logger.warn('export data dropped unsent', { destination: name, items, reason, ...unreadable });
+            },
           },
-        });
+          this.#unopened.failingMs(id, nowMs),
+        );
       this.#lanes.set(id, this.#start(destination, queue, old?.done));
       this.#unopened.delete(id);
     } catch (cause) {
       const error = errorText(cause);
-      if (this.#unopened.get(id)?.error !== error) {
-        logger.error('export queue cannot be opened', { destination: name, error });
-      }
-      this.#unopened.set(id, { destination, error });
-      this.#stopTrying ??= this.#options.clock.setTimeout(() => this.#openAgain(), openAgainMs);
+      const isNew = this.#unopened.add(destination, error, nowMs);
+      if (isNew) logger.error('export queue cannot be opened', { destination: name, error });
+      this.#stopTrying ??= clock.setTimeout(() => this.#openAgain(), openAgainMs);
     }
   }
 
@@ -280,8 +282,8 @@ export class Exports {
 
   /** Removes the metrics of a destination, unless another one has its name, as after a change of the address. */
   #forgetMetrics(name: string): void {
-    const rest = [...this.#lanes.values(), ...this.#unopened.values()];
-    if (rest.every(({ destination }) => destinationName(destination) !== name)) forgetDestination(this.#metrics, name);
+    const rest = [...this.#lanes.values().map(({ destination }) => destination), ...this.#unopened.destinations];
+    if (rest.every((one) => destinationName(one) !== name)) forgetDestination(this.#metrics, name);
   }
 
   /** Queues a stored sample, with the series' newest exemplar if that has not been sent yet. */
@@ -311,7 +313,7 @@ export class Exports {
     const { labels } = series;
     const route: Route = known ?? { series: this.#seriesOf(labels), lanes: [], missing: [], config: 0, exemplarNs: 0 };
     route.lanes = [...this.#lanes.values()].filter((l) => !l.leaving && wantsSeries(l.destination, labels));
-    route.missing = this.#missing((destination) => wantsSeries(destination, labels));
+    route.missing = this.#unopened.destinations.filter((one) => wantsSeries(one, labels));
     route.config = this.#config;
     this.#routes.set(series, route);
     return route;
@@ -319,17 +321,13 @@ export class Exports {
 
   /** Queues a span in the redacted form that live streams of spans show. */
   span(record: SpanRecord, startNs: bigint): void {
-    this.#countMissed(this.#missing((destination) => wantsSpan(destination, record)));
+    this.#countMissed(this.#unopened.destinations.filter((one) => wantsSpan(one, record)));
     let encoded: Uint8Array | undefined;
     for (const lane of this.#lanes.values()) {
       if (lane.leaving || !wantsSpan(lane.destination, record)) continue;
       encoded ??= encodeSpan(record, startNs, this.#options.node);
       lane.queue.appendSpan(encoded);
     }
-  }
-
-  #missing(wants: (destination: Destination) => boolean): readonly Destination[] {
-    return [...this.#unopened.values()].map(({ destination }) => destination).filter(wants);
   }
 
   /** Counts an item that these destinations never get. */
@@ -353,17 +351,6 @@ export class Exports {
 
   /** One status row per destination, for the controller. This also updates the gauge of pending bytes. */
   statuses(): NonNullable<AgentStatus['exports']> {
-    const unopened = [...this.#unopened.values()].map(({ destination: { owner, name }, error }) => {
-      return {
-        owner,
-        name,
-        state: 'Failing' as const,
-        message: `queue: ${error}`,
-        pendingBytes: 0,
-        sent: 0,
-        refused: 0,
-      };
-    });
     const opened = [...this.#lanes.values()]
       .filter((lane) => !lane.leaving)
       .map(({ destination, exporter, queue }) => {
@@ -381,7 +368,7 @@ export class Exports {
           refused: exporter.refused,
         };
       });
-    return [...opened, ...unopened];
+    return [...opened, ...this.#unopened.statuses()];
   }
 
   /** Stops sending and closes the queues; the next process sends the remaining data. */

@@ -26,8 +26,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const open = (change: Partial<QueueOptions> = {}): ExportQueue =>
-  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (...lost) => dropped.push(lost), ...change });
+const open = (change: Partial<QueueOptions> = {}, failingMs = 0): ExportQueue =>
+  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (...lost) => dropped.push(lost), ...change }, failingMs);
 
 const aSeries = (name: string, group?: string): QueuedSeries => ({
   labels: [
@@ -448,6 +448,20 @@ describe('a file that cannot be read for a while', () => {
       expect(() => open()).toThrow('ELOOP');
     });
     expect(valuesOf((await open().next(100))!.samples)).toEqual([1, 2]);
+  });
+
+  test('counts as lost after a minute if it is the saved position: all files are sent again, and a later position is saved', async () => {
+    await closedFile([1, 2]);
+    const path = join(dir, 'progress.json');
+    symlinkSync(path, path);
+    expect(() => open({}, 59_999)).toThrow('ELOOP');
+    const queue = open({}, 60_000);
+    expect(readdirSync(dir)).not.toContain('progress.json');
+    const round = (await queue.next(100))!;
+    expect(valuesOf(round.samples)).toEqual([1, 2]);
+    await queue.done(round);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toEqual({ done: round.end, sending: null });
+    await queue.close();
   });
 });
 

@@ -104,12 +104,12 @@ export class ExportQueue {
     return Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(this.#maxBytes / 8)));
   }
 
-  /** Opens the queue of a folder, with the data that an earlier process left in it. */
-  static open(options: QueueOptions): ExportQueue {
+  /** Opens the queue of a folder, with the data of an earlier process. `failingMs`: for how long it has failed before. */
+  static open(options: QueueOptions, failingMs = 0): ExportQueue {
     const queue = new ExportQueue(options);
     queue.#segments = listSegments(options.dir);
     const from = { segment: queue.#segments[0]?.number ?? 0, offset: 0 };
-    const saved = loadProgress(options.dir);
+    const saved = loadProgress(options.dir, failingMs);
     const done = saved && !isBefore(saved.done, from) ? saved.done : from;
     const sending = saved?.sending && !isBefore(saved.sending, done) ? saved.sending : null;
     queue.#progress = { done, sending };

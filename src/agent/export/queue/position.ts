@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isBlameless } from '../../../base/errors.ts';
 
 /** A place in a queue: a segment's number and a byte in it. */
 export interface Position {
@@ -17,16 +18,26 @@ export interface Progress {
   readonly sending: Position | null;
 }
 
-/** The saved progress; null when there is none, or a damaged one. Errors: of the system. */
-export function loadProgress(dir: string): Progress | null {
+/** A position that the disk has failed to return for this long counts as damaged. Units: ms. */
+const longestFailingMs = 60_000;
+
+/**
+ * The saved progress; null when there is none, or a damaged one. One that the disk does not return is removed after a
+ * minute: read at a later start, it would pass over files that were written since. `failingMs`: for how long earlier
+ * tries have failed. Errors: of the system.
+ */
+export function loadProgress(dir: string, failingMs: number): Progress | null {
+  const path = join(dir, 'progress.json');
   try {
-    const value = JSON.parse(readFileSync(join(dir, 'progress.json'), 'utf8')) as Partial<Progress>;
+    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Progress>;
     if (!isPosition(value.done)) return null;
     return { done: value.done, sending: isPosition(value.sending) ? value.sending : null };
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall === undefined || code === 'ENOENT') return null;
-    throw error;
+    if (isBlameless(error) || failingMs < longestFailingMs) throw error;
+    rmSync(path, { force: true });
+    return null;
   }
 }
 
