@@ -79,10 +79,13 @@ export function compileMatchers(matchers: readonly (Matcher | CompiledMatcher)[]
 
 /**
  * Compiles sets of matchers. Equal matchers become one object, so that each is compiled once, and evaluated once for each
- * value, in however many sets it stands. Errors: as for `compileMatcher`.
+ * value, in however many sets it stands. `known` has those of earlier calls, and gets the new ones.
+ * Errors: as for `compileMatcher`.
  */
-export function compileSets(sets: readonly (readonly (Matcher | CompiledMatcher)[])[]): CompiledMatcher[][] {
-  const known = new Map<string, CompiledMatcher>();
+export function compileSets(
+  sets: readonly (readonly (Matcher | CompiledMatcher)[])[],
+  known = new Map<string, CompiledMatcher>(),
+): CompiledMatcher[][] {
   const once = (matcher: Matcher | CompiledMatcher): CompiledMatcher => {
     const key = JSON.stringify([matcher.type, matcher.name, matcher.value]);
     let own = known.get(key);

@@ -10,7 +10,7 @@ import { fixedTls } from '../../net/tls-material.ts';
 import { encodePartialRequest, PartialDecoder, type PartialHeader, type PartialRequest } from '../../promql/index.ts';
 import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import { MemoryFiles } from '../../testing/tsdb/memory-files.ts';
-import { labelsFromObject, openStore, type Store } from '../../tsdb/index.ts';
+import { labelsFromObject, type Matcher, openStore, type Store } from '../../tsdb/index.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { partialRoute } from '../servers/framed-server.ts';
 import { routed } from '../servers/routes.ts';
@@ -89,6 +89,29 @@ test('a label value that is too long for a regular expression loses this node al
   expect(await refusal({ ...asked, fragment: { ...asked.fragment, expr } })).toBe(
     'busy: matcher on path: label value of 200 characters for the regular expression "(a|b)*a(a|b){600}", at most 89',
   );
+});
+
+test('the selectors of one evaluation share what they found out about label values, and the next starts anew', async () => {
+  const pattern = '.*a?.*';
+  const prepared: Matcher[] = [];
+  const watched: Pick<Store, 'select' | 'hold' | 'prepare' | 'stats'> = {
+    select: (...asked) => store.select(...asked),
+    hold: (...asked) => store.hold(...asked),
+    stats: () => store.stats(),
+    prepare: (matchers, ...rest) => {
+      prepared.push(matchers.find(({ value }) => value === pattern)!);
+      return store.prepare(matchers, ...rest);
+    },
+  };
+  const handler = createPartialHandler({ store: watched, node, clock });
+  const one = (pod: string): string => `requests_total{pod=~"${pattern}",pod!="${pod}"}`;
+  const expr = `${one('p1')} or ${one('p2')}`;
+  const visible = ['p3', 'p4'].map((value) => [{ type: '=' as const, name: 'pod', value }]);
+  const body = encodePartialRequest({ ...asked, fragment: { ...asked.fragment, expr }, visible });
+  for (const _ of [1, 2]) expect(await handler(body, never)).toHaveProperty('frames');
+  expect(prepared).toHaveLength(8);
+  expect(new Set(prepared.slice(0, 4)).size).toBe(1);
+  expect(new Set(prepared).size).toBe(2);
 });
 
 test('the store’s memory is released however an evaluation ends', async () => {

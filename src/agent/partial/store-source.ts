@@ -10,8 +10,8 @@ import type {
   Series,
   SeriesSource,
 } from '../../promql/index.ts';
-import { decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../../tsdb/index.ts';
-import type { HeldSeries, Labels, Selection, Store } from '../../tsdb/index.ts';
+import { compileSets, decodeHistogramChunk, decodeXorChunk, kindOf, SampleBuffer } from '../../tsdb/index.ts';
+import type { CompiledMatcher, HeldSeries, Labels, Selection, Store } from '../../tsdb/index.ts';
 
 /** High and low word of the stale marker. */
 const staleHigh = 0x7ff00000;
@@ -35,6 +35,8 @@ const buffer = new SampleBuffer();
 export class StoreSource implements SeriesSource {
   readonly #options: StoreSourceOptions;
   readonly #held: Selection[] = [];
+  /** The matchers of all selectors. Those of many selectors are mostly equal, and each caches an answer for each value. */
+  readonly #compiled = new Map<string, CompiledMatcher>();
   #left: number;
   #closed = false;
   /** False once a requested series carries another node's name. */
@@ -65,7 +67,8 @@ export class StoreSource implements SeriesSource {
     const foreign = { type: '!=', name: partition.label, value: partition.value } as const;
     const pace = new Pace(signal);
     const isRegex = asked.some(({ type }) => type === '=~' || type === '!~');
-    const matchers = isRegex ? await store.prepare(asked, from, to, pace) : asked;
+    const matchers = compileSets([asked], this.#compiled)[0]!;
+    if (isRegex) await store.prepare(matchers, from, to, pace);
     this.#assertOpen();
     for (const _ of store.select([...matchers, foreign], from, to)) {
       this.partitionClean = false;
