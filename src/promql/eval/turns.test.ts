@@ -9,6 +9,9 @@ for (let i = 0; i < 150; i++) {
   source.load(parseMetric(`x{i="${i}", le="${i}"}`), samples);
 }
 
+const longText = 'y'.repeat(16_000);
+for (let i = 0; i < 50; i++) source.load(parseMetric(`long{i="${i}", long="${longText}"}`), [{ time: 0, value: i }]);
+
 /** Runs a query at some steps. `onTurn` gets the number of each turn that is given to other work. */
 async function run(query: string, onTurn: (turns: number) => void, signal?: AbortSignal, count = steps): Promise<void> {
   let turns = 0;
@@ -90,6 +93,18 @@ test('limit_ratio yields as often as the length of the labels takes that it hash
   await run(long, (turn) => (turns.without = turn), undefined, 1);
   await run(`limit_ratio(1, ${long})`, (turn) => (turns.hashing = turn), undefined, 1);
   expect(turns.hashing - turns.without).toBeGreaterThanOrEqual((150 * length) / 20_000);
+});
+
+test.each([
+  ['without', 'sum without (i) (long)'],
+  ['by with many names', 'sum by (a, b, c, d, e, long) (long)'],
+  ['without, of a range function,', 'sum without (i) (last_over_time(long[5m]))'],
+])('an aggregation %s yields as often as the length of the labels takes that are its keys', async (_, query) => {
+  const turns = { tree: 0, keys: 0 };
+  await run('sum by (i) (long)', (turn) => (turns.tree = turn), undefined, 1);
+  await run(query, (turn) => (turns.keys = turn), undefined, 1);
+  // What is above 20,000 at a look is not carried over.
+  expect(turns.keys - turns.tree).toBeGreaterThan((50 * longText.length) / 2 / 20_000);
 });
 
 test('columns are sorted with turns that depend on the length of their labels', async () => {

@@ -71,8 +71,14 @@ class FoldingSink implements ColumnSink {
     // A group keeps the labels of histograms alone, which are later combined in the order of these labels.
     const own = strip && column.histograms !== null ? dropMetadata(labels) : labels;
     const kept = this.groups[index]!.add(this.#budget, column.build(own, drop));
-    if (typeof kept !== 'number') return kept.then((samples) => this.#budget.hold(samples));
+    const isDue = this.#budget.spend(this.#grouper.workOf(labels));
+    if (typeof kept !== 'number') {
+      return kept.then(async (samples) => {
+        this.#budget.hold(samples);
+        if (isDue) await this.#budget.turn();
+      });
+    }
     if (kept > 0) this.#budget.hold(kept);
-    return null;
+    return isDue ? this.#budget.turn() : null;
   }
 }
