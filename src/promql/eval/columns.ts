@@ -240,10 +240,10 @@ export async function inLabelOrder<T extends { readonly labels: Labels }>(
   budget: Pacing,
   columns: readonly T[],
 ): Promise<readonly T[]> {
-  const work = await compareWorkOf(budget, columns);
   for (let i = 1; i < columns.length; i++) {
-    if (compareLabels(columns[i - 1]!.labels, columns[i]!.labels) > 0) return sortColumns(budget, columns);
-    if (budget.spend(work)) await budget.turn();
+    const { labels } = columns[i]!;
+    if (compareLabels(columns[i - 1]!.labels, labels) > 0) return sortColumns(budget, columns);
+    if (budget.spend(Math.max(compareWork, textLength(labels) / charactersPerWork))) await budget.turn();
   }
   return columns;
 }
