@@ -67,6 +67,24 @@ test('failures that release 0.1.0 wrote are read, although it named the hash of 
   expect(await memory.load(signal)).toEqual([failure('node-1'), failure('node-2')]);
 });
 
+test('a stored failure also names the hash of the file as release 0.1.0 does, which rejects the record otherwise', async () => {
+  const { memory, clock, written } = aMemory('[]');
+  await memory.load(signal);
+  memory.remember([failure('node-1'), { ...failure('node-2'), yamlHash: null }]);
+  await until('the write', async () => {
+    await clock.advance(100);
+    return written.length > 0;
+  });
+  expect(written).toEqual([
+    [
+      { ...failure('node-1'), yaml: 'sha256:1' },
+      { ...failure('node-2'), yamlHash: null, yaml: null },
+    ],
+  ]);
+  const { memory: next } = aMemory(JSON.stringify(written[0]));
+  expect(await next.load(signal)).toEqual([failure('node-1'), { ...failure('node-2'), yamlHash: null }]);
+});
+
 test('simultaneous failures are one write, sorted and with short messages; a failed write is retried', async () => {
   const { memory, clock, written, refusals } = aMemory('[]');
   await memory.load(signal);
@@ -77,13 +95,34 @@ test('simultaneous failures are one write, sorted and with short messages; a fai
     await clock.advance(100);
     return written.length > 0;
   });
-  expect(written).toEqual([[failure('node-1'), failure('node-2', 'x'.repeat(200))]]);
+  const yaml = 'sha256:1';
+  expect(written).toEqual([
+    [
+      { ...failure('node-1'), yaml },
+      { ...failure('node-2', 'x'.repeat(200)), yaml },
+    ],
+  ]);
   memory.remember([]);
   await until('the second write', async () => {
     await clock.advance(100);
     return written.length > 1;
   });
   expect(written[1]).toEqual([]);
+});
+
+test('the record of a cluster in which every node failed fits into a ConfigMap', async () => {
+  const { memory, clock, written } = aMemory('[]');
+  await memory.load(signal);
+  const [pod, yamlHash] = ['u'.repeat(36), `sha256:${'1'.repeat(64)}`];
+  const long = (i: number) => failure(`${i}`.padStart(63, 'n'), 'x'.repeat(900));
+  memory.remember(
+    Array.from({ length: 5_000 }, (_, i) => ({ ...long(i), pod, yamlHash, hash: yamlHash, reason: 'r'.repeat(20) })),
+  );
+  await until('the write', async () => {
+    await clock.advance(100);
+    return written.length > 0;
+  });
+  expect(JSON.stringify(written[0]).length).toBeLessThan(1_048_576);
 });
 
 test('a load waits for an unreachable API server: else a file that failed might be tried again', async () => {

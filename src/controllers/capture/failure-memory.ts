@@ -29,7 +29,7 @@ export type RememberedFailure = Static<typeof failureSchema>;
 export const failureConfigMap = 'svc-capture-failures';
 const dataKey = 'failures.json';
 /** The most failures that are stored, and the longest message: together they fit into the 1 MiB of a ConfigMap. */
-const maxRows = 2_000;
+const maxRows = 1_500;
 const maxMessage = 200;
 
 export interface FailureMemoryOptions {
@@ -143,17 +143,21 @@ function parsed(text: string | undefined): RememberedFailure[] | null {
   }
 }
 
-/** Release 0.1.0 wrote the hash of the file as `yaml`. */
+/** Release 0.1.0 writes the hash of the file only as `yaml`. */
 function renamed(_key: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !('yaml' in value)) return value;
   const { yaml: yamlHash, ...rest } = value;
   return { ...rest, yamlHash };
 }
 
+/**
+ * The rows as text. Each has the hash of the file also as `yaml`: release 0.1.0 counts a record without it as damaged,
+ * so a leader of that release would retry every file that failed.
+ */
 function textOf(failures: readonly RememberedFailure[]): string {
   const rows = failures
     .toSorted((a, b) => (a.node < b.node ? -1 : 1))
     .slice(0, maxRows)
-    .map((row) => ({ ...row, message: cutToUnits(row.message, maxMessage) }));
+    .map((row) => ({ ...row, message: cutToUnits(row.message, maxMessage), yaml: row.yamlHash }));
   return canonicalJson(rows);
 }
