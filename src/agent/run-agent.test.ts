@@ -503,6 +503,7 @@ test.each([
   [{ otlpHttpPort: '99999' }, '--otlp-http-port'],
   [{ obiInstrumentPorts: '80;81' }, '--obi-instrument-ports'],
   [{ retentionTime: '1d' }, '--retention-time'],
+  [{ retentionTime: '0s' }, '--retention-time: "0s" is shorter than 10m'],
 ])('the refusal of the setting %p names its flag', async (flags, name) => {
   await expect(start(flags)).rejects.toThrow(name);
 });

@@ -91,7 +91,7 @@ export const agentSettingTable = {
     0,
     2 ** 40,
   ),
-  retentionTime: durationSetting({ help: 'how long samples are kept', default: '24h' }),
+  retentionTime: durationSetting({ help: 'how long samples are kept, at least 10m', default: '24h' }, 600_000),
   retentionSize: integerSetting(
     { help: 'bytes that finished blocks and damaged files may take', default: String(2 * 1024 ** 3) },
     1024 ** 2,

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { parseDuration } from './duration.ts';
+import { formatDuration, parseDuration } from './duration.ts';
 import { OperatorError } from './errors.ts';
 
 /**
@@ -202,9 +202,16 @@ export function booleanSetting(meaning: Meaning): Setting<boolean> {
   };
 }
 
-/** A duration such as `30s`. Units of the value: milliseconds. */
-export function durationSetting(meaning: Meaning): Setting<number> {
-  return { ...meaning, parse: (text) => parseDuration(text, 'value') };
+/** A duration such as `30s`, of at least `minMs`. Units of the value: milliseconds. */
+export function durationSetting(meaning: Meaning, minMs = 0): Setting<number> {
+  return {
+    ...meaning,
+    parse: (text) => {
+      const ms = parseDuration(text, 'value');
+      if (ms < minMs) throw new Error(`${JSON.stringify(text)} is shorter than ${formatDuration(minMs)}`);
+      return ms;
+    },
+  };
 }
 
 export function choiceSetting<const T extends string>(meaning: Meaning, choices: readonly T[]): Setting<T> {

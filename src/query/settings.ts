@@ -9,7 +9,7 @@ import {
   textSetting,
   type SettingValues,
 } from '../base/settings.ts';
-import { captureOptionTable, queryOptionTable, selectorText } from '../render/index.ts';
+import { captureOptionTable, queryDurations, queryOptionTable, selectorText } from '../render/index.ts';
 
 /** Flags of `svc query`; each is also an environment variable `SVC_…`. */
 export const querySettingTable = {
@@ -30,11 +30,11 @@ export const querySettingTable = {
     60,
   ),
   pushdown: queryOptionTable.pushdown,
-  agentTimeout: durationSetting(queryOptionTable.agentTimeout),
-  queryTimeout: durationSetting(queryOptionTable.queryTimeout),
+  agentTimeout: queryDurations.agentTimeout,
+  queryTimeout: queryDurations.queryTimeout,
   maxSamples: queryOptionTable.maxSamples,
   queryMemory: queryOptionTable.queryMemory,
-  lookbackDelta: durationSetting(queryOptionTable.lookbackDelta),
+  lookbackDelta: queryDurations.lookbackDelta,
   maxConcurrency: queryOptionTable.maxConcurrency,
   tenancy: queryOptionTable.tenancy,
   clusterName: queryOptionTable.clusterName,
@@ -52,7 +52,7 @@ export const querySettingTable = {
     default: '',
   }),
   longTermUrl: queryOptionTable.longTermUrl,
-  longTermAfter: durationSetting(queryOptionTable.longTermAfter),
+  longTermAfter: queryDurations.longTermAfter,
   longTermApi: queryOptionTable.longTermApi,
   longTermTokenFile: textSetting({ help: 'file with a bearer token for it; empty: none', default: '' }),
   longTermTenant: queryOptionTable.longTermTenant,

@@ -14,7 +14,7 @@ export {
 export type { ControllerInput, CustomMetricsMode, PlatformInput, ServiceAccountRef } from './input.ts';
 export { customMetricsApiServices, externalMetricsApiServices } from './custom-metrics.ts';
 export { captureOptionTable } from './capture-options.ts';
-export { queryOptions, queryOptionTable } from './query-options.ts';
+export { queryDurations, queryOptions, queryOptionTable } from './query-options.ts';
 export type { QueryOption, QueryOptions } from './query-options.ts';
 export { renderMonitors } from './monitors.ts';
 export { instrumentVersion } from './agent/containers.ts';

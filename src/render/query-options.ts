@@ -1,7 +1,7 @@
-import { parseDuration } from '../base/duration.ts';
 import {
   booleanSetting,
   choiceSetting,
+  durationSetting,
   flagOf,
   integerSetting,
   textSetting,
@@ -11,14 +11,35 @@ import {
 } from '../base/settings.ts';
 
 /** A duration that stays text, because it is passed on to `svc query` as a flag. */
-function durationText(meaning: { help: string; default: string }): Setting<string> {
+function durationText(row: Setting<number>): Setting<string> {
   return {
-    ...meaning,
+    ...row,
     parse: (text) => {
-      parseDuration(text, 'value');
+      row.parse(text);
       return text;
     },
   };
+}
+
+/** The durations of queries as `svc query` reads them. The shortest timeouts are those that a policy may set. */
+export const queryDurations = {
+  agentTimeout: durationSetting(
+    { help: 'how long one agent may take to answer a query, at least 100ms', default: '10s' },
+    100,
+  ),
+  queryTimeout: durationSetting({ help: 'how long one query may take, at least 1s', default: '2m' }, 1_000),
+  lookbackDelta: orDefault(
+    durationSetting({ help: 'how far back an instant selector looks; 0s: the default', default: '5m' }),
+  ),
+  longTermAfter: durationSetting({
+    help: 'age from which the long-term store answers; less than the agents keep',
+    default: '22h',
+  }),
+};
+
+/** The setting with its default in place of 0. */
+function orDefault(row: Setting<number>): Setting<number> {
+  return { ...row, parse: (text) => row.parse(text) || row.parse(row.default!) };
 }
 
 /**
@@ -33,8 +54,8 @@ export const queryOptionTable = {
     },
     ['whole', 'agg', 'series', 'off'],
   ),
-  agentTimeout: durationText({ help: 'how long one agent may take to answer a query', default: '10s' }),
-  queryTimeout: durationText({ help: 'how long one query may take', default: '2m' }),
+  agentTimeout: durationText(queryDurations.agentTimeout),
+  queryTimeout: durationText(queryDurations.queryTimeout),
   maxSamples: integerSetting(
     { help: 'most samples one query may hold in memory', default: '50000000' },
     1,
@@ -48,7 +69,7 @@ export const queryOptionTable = {
     0,
     2 ** 40,
   ),
-  lookbackDelta: durationText({ help: 'how far back an instant selector looks', default: '5m' }),
+  lookbackDelta: durationText(queryDurations.lookbackDelta),
   maxConcurrency: integerSetting(
     {
       help: 'queries that run at a time, of one user at most half of them; as many again may be let in for users with few running',
@@ -96,10 +117,7 @@ export const queryOptionTable = {
     },
     { protocols: ['http', 'https'] },
   ),
-  longTermAfter: durationText({
-    help: 'age from which the long-term store answers; less than the agents keep',
-    default: '22h',
-  }),
+  longTermAfter: durationText(queryDurations.longTermAfter),
   longTermApi: choiceSetting(
     {
       help: 'how the long-term store is read: remote read, or range selectors by the query API where it has none',
