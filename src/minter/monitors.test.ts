@@ -142,6 +142,16 @@ describe('the installation', () => {
     expect(seen('InstallationFound')).toBe('False NotInstalled');
   });
 
+  test('that a mint found to lack a repository is judged by the look-up again ten minutes later, though the clock was set back', async () => {
+    await start();
+    readiness.set('InstallationFound', 'False', 'RepositoryNotSelected', 'the installation lacks acme/web');
+    await clock.advance(6 * 60_000);
+    clock.jumpWall(-6 * 3_600_000);
+    expect(seen('InstallationFound')).toBe('False RepositoryNotSelected');
+    await clock.advance(5 * 60_000);
+    expect(seen('InstallationFound')).toBe('True Found');
+  });
+
   test('is not looked up before the time that a platform names which limits requests', async () => {
     scene.installation = answer(429, undefined, 600);
     await start();

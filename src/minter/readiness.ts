@@ -28,6 +28,8 @@ export interface ReadinessFacts {
 export class Readiness {
   readonly #options: ReadinessOptions;
   readonly #checks = new Map<MinterCheckType, MinterCheck>();
+  /** Monotonic time of the last change of each check. */
+  readonly #changedMs = new Map<MinterCheckType, number>();
   #draining = false;
   #usableScopes = false;
   #appAsked = false;
@@ -45,6 +47,7 @@ export class Readiness {
         message: 'not checked yet',
         since: this.#time(),
       });
+      this.#changedMs.set(type, options.clock.monotonic());
     }
   }
 
@@ -60,7 +63,9 @@ export class Readiness {
     const changed = old.status !== status || old.reason !== reason;
     const check: MinterCheck = { type, status, reason, message, since: changed ? this.#time() : old.since };
     this.#checks.set(type, check);
-    if (changed) this.#options.onChange?.(this, check);
+    if (!changed) return;
+    this.#changedMs.set(type, this.#options.clock.monotonic());
+    this.#options.onChange?.(this, check);
   }
 
   /** Records a judgement, unless it is that there was no answer: then the last one stays in force. */
@@ -73,6 +78,11 @@ export class Readiness {
 
   get(type: MinterCheckType): MinterCheck {
     return this.#checks.get(type)!;
+  }
+
+  /** How long status and reason of the check have been what they are, whatever the wall clock did. Units: ms. */
+  heldMs(type: MinterCheckType): number {
+    return this.#options.clock.monotonic() - this.#changedMs.get(type)!;
   }
 
   setUsableScopes(any: boolean): void {

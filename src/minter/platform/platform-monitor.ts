@@ -68,9 +68,9 @@ export async function askWhoWeAre(
  * Whether an attempt to mint a token found, in the last ten minutes, that a repository is not selected. The look-up of
  * the installation does not show the selected repositories, so it must not overwrite what the attempt found.
  */
-function recentlyNotSelected(readiness: Readiness, clock: Clock): boolean {
-  const { reason, since } = readiness.get('InstallationFound');
-  return reason === 'RepositoryNotSelected' && clock.now() - Date.parse(since) < notSelectedMs;
+function recentlyNotSelected(readiness: Readiness): boolean {
+  const { reason } = readiness.get('InstallationFound');
+  return reason === 'RepositoryNotSelected' && readiness.heldMs('InstallationFound') < notSelectedMs;
 }
 
 async function getApp(
@@ -113,7 +113,7 @@ export async function checkInstallation(deps: PlatformMonitorDeps): Promise<numb
         .map((wanted) => uncovered(wanted, view.permissions))
         .find((m) => m !== null);
       if (missing) judge('False', 'PermissionMissing', `the installation lacks permission ${missing}`);
-      else if (!recentlyNotSelected(readiness, deps.clock)) {
+      else if (!recentlyNotSelected(readiness)) {
         judge('True', 'Found', `the App is installed in ${org}`);
         return settledMs;
       }
