@@ -63,9 +63,15 @@ export class AddressHoldings<Owner> {
     return holding;
   }
 
-  /** Forgets what ended before then. False when nothing is left. */
-  keepSince(ms: number): boolean {
-    if (this.#ended.some(({ toMs }) => toMs < ms)) this.#ended = this.#ended.filter(({ toMs }) => toMs >= ms);
+  /**
+   * Forgets what ended before `sinceMs`. What ended later than now, by a clock that was set back since, counts as ended
+   * now. False when nothing is left.
+   */
+  keep(sinceMs: number, nowMs: number): boolean {
+    if (this.#ended.some(({ toMs }) => toMs < sinceMs || toMs > nowMs)) {
+      const kept = this.#ended.filter(({ toMs }) => toMs >= sinceMs);
+      this.#ended = kept.map((one) => ({ ...one, toMs: Math.min(one.toMs, nowMs) }));
+    }
     return this.#running.size + this.#ended.length > 0;
   }
 

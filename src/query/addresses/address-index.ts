@@ -243,10 +243,11 @@ export class AddressIndex {
 
   #changed(nowMs: number): void {
     if (this.#behindServices.size > 0) this.#behindServices = new Map();
-    if (nowMs - this.#sweptMs < rememberMs / 60) return;
+    // A clock that was set back is earlier than the last sweep.
+    if (nowMs >= this.#sweptMs && nowMs - this.#sweptMs < rememberMs / 60) return;
     this.#sweptMs = nowMs;
     for (const [ip, holdings] of this.#holdings) {
-      if (!holdings.keepSince(nowMs - rememberMs)) this.#holdings.delete(ip);
+      if (!holdings.keep(nowMs - rememberMs, nowMs)) this.#holdings.delete(ip);
     }
     const used = new Set([...this.#pods.values()].map((pod) => this.workloadOf(pod)));
     for (const [key, workload] of this.#workloads) if (!used.has(workload)) this.#workloads.delete(key);

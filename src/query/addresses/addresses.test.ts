@@ -327,6 +327,21 @@ test('an address that was given up is forgotten after an hour', () => {
   expect(index.size).toEqual({ pods: 1, services: 0, addresses: 1 });
 });
 
+test('what was given up while the clock was ahead is forgotten an hour after the clock was set back', () => {
+  const index = new AddressIndex();
+  const ahead = start + 24 * 60 * minute;
+  index.setPod(aPod('old', ofDeployment('web')), ahead);
+  index.deletePod(aPod('old'), ahead);
+  const next = aPod('next', { ips: ['10.0.0.2'] });
+  index.setPod(next, start);
+  expect(text(index.at('10.0.0.1', start + minute))).toBe('unknown');
+  expect(index.workloadNamed('web', 'shop')).toBeUndefined();
+  index.setPod(next, start + 30 * minute);
+  expect(index.size.addresses).toBe(2);
+  index.setPod(next, start + 62 * minute);
+  expect(index.size.addresses).toBe(1);
+});
+
 test('only the identifying fields of a pod are kept', () => {
   const pod = {
     ...{ apiVersion: 'v1', kind: 'Pod' },
