@@ -80,7 +80,7 @@ export interface SelectResult {
   /** True when the series are already in label order (`compareLabels`). Default: unknown, the engine checks. */
   readonly sorted?: boolean;
   /**
-   * Bytes that the source keeps for deferred series until the query ends; they count against the query's limit. Default
+   * Bytes that the source keeps from this request on until the query ends; they count against the query's limit. Default
    * 0.
    */
   readonly heldBytes?: number;

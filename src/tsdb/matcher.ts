@@ -32,6 +32,8 @@ export interface CompiledMatcher extends Matcher {
    * used.
    */
   readonly work: number;
+  /** The cached answers of the regex engine, if it is used. */
+  readonly answers?: ReadonlyMap<string, boolean>;
 }
 
 /**
@@ -60,7 +62,12 @@ export function compileMatcher(matcher: Matcher): CompiledMatcher {
     if (text.length > longest) throw tooLong(matcher, text.length, longest);
     return regex.testExact(text);
   };
-  return { ...finish(matcher, negative, rememberedTest(test, maxTests)), work: Math.max(1, cost / 2) };
+  const answers = new Map<string, boolean>();
+  return {
+    ...finish(matcher, negative, rememberedTest(test, maxTests, answers)),
+    work: Math.max(1, cost / 2),
+    answers,
+  };
 }
 
 function tooLong({ name, value }: Matcher, length: number, longest: number): OperatorError {

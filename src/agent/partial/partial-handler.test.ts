@@ -16,6 +16,7 @@ import { partialRoute } from '../servers/framed-server.ts';
 import { routed } from '../servers/routes.ts';
 import { leastWaitingBytes } from './admission.ts';
 import { createPartialHandler, defaultPartialLimits, type PartialLimits } from './partial-handler.ts';
+import { StoreSource } from './store-source.ts';
 
 const end = 1_700_000_000_000;
 const node = 'node-1';
@@ -112,6 +113,26 @@ test('the selectors of one evaluation share what they found out about label valu
   expect(prepared).toHaveLength(8);
   expect(new Set(prepared.slice(0, 4)).size).toBe(1);
   expect(new Set(prepared).size).toBe(2);
+});
+
+test('cached answers of regular expressions count as memory of the evaluation, each once', async () => {
+  const source = new StoreSource({ store, partition: { label: 'k8s_node_name', value: node }, maxSamples: 1e6 });
+  const hints = { start: 0, end, step: 0, range: 0, func: '', grouping: [], by: false };
+  const held = async (...matchers: Matcher[]): Promise<number | undefined> =>
+    (await source.select({ matchers, mint: end - 300_000, maxt: end, hints })).heldBytes;
+  const pattern = (type: '=~' | '!~', value: string): Matcher => ({ type, name: 'pod', value });
+  const name: Matcher = { type: '=', name: '__name__', value: 'requests_total' };
+  // One answer for each of 20 pods, and one for a series without the label.
+  const all = 48 * 21;
+  expect(await held(name)).toBe(0);
+  expect(await held(name, pattern('=~', '.*p?1.*'))).toBe(all);
+  expect(await held(name, pattern('=~', '.*p?1.*'))).toBe(0);
+  expect(await held(name, pattern('=~', '.*p?1.*'), pattern('!~', '.*p?2.*'))).toBe(48 * 12);
+  const [three = 0, four = 0] = await Promise.all(
+    ['3', '4'].map((digit) => held(name, pattern('=~', `.*p?${digit}.*`))),
+  );
+  expect(three + four).toBe(2 * all);
+  source.close();
 });
 
 test('the store’s memory is released however an evaluation ends', async () => {

@@ -17,6 +17,9 @@ import type { CompiledMatcher, HeldSeries, Labels, Selection, Store } from '../.
 const staleHigh = 0x7ff00000;
 const staleLow = 2;
 
+/** Memory of a matcher's cached answer, without its text. */
+const answerBytes = 48;
+
 export interface StoreSourceOptions {
   readonly store: Pick<Store, 'select' | 'hold' | 'prepare'>;
   /** The label that names a series' node, and its value on this node. */
@@ -37,6 +40,8 @@ export class StoreSource implements SeriesSource {
   readonly #held: Selection[] = [];
   /** The matchers of all selectors. Those of many selectors are mostly equal, and each caches an answer for each value. */
   readonly #compiled = new Map<string, CompiledMatcher>();
+  /** How many of the cached answers were counted as memory. */
+  #answers = 0;
   #left: number;
   #closed = false;
   /** False once a requested series carries another node's name. */
@@ -85,7 +90,7 @@ export class StoreSource implements SeriesSource {
       await pace.turn();
       this.#assertOpen();
     }
-    return { series, sorted: true };
+    return { series, sorted: true, heldBytes: answerBytes * this.#newAnswers() };
   }
 
   /** Releases the store: selected series cannot be read any more. */
@@ -96,6 +101,12 @@ export class StoreSource implements SeriesSource {
 
   #assertOpen(): void {
     if (this.#closed) throw new Error('the evaluation has ended');
+  }
+
+  #newAnswers(): number {
+    const before = this.#answers;
+    this.#answers = this.#compiled.values().reduce((sum, { answers }) => sum + (answers?.size ?? 0), 0);
+    return this.#answers - before;
   }
 
   #spend(samples: number): void {

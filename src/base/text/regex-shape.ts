@@ -38,9 +38,12 @@ export function shapeTest(shape: Exclude<RegexShape, { kind: 'other' }>): (text:
   return (text) => set.has(text);
 }
 
-/** A test that keeps its answers for the first `most` texts. */
-export function rememberedTest(test: (text: string) => boolean, most: number): (text: string) => boolean {
-  const known = new Map<string, boolean>();
+/** A test that keeps its answers for the first `most` texts, in `known`. */
+export function rememberedTest(
+  test: (text: string) => boolean,
+  most: number,
+  known = new Map<string, boolean>(),
+): (text: string) => boolean {
   return (text) => {
     let answer = known.get(text);
     if (answer === undefined) {
