@@ -4,6 +4,7 @@ import { parseDuration } from '../base/duration.ts';
 import { parseJson } from '../base/text/parse-json.ts';
 import { longestText, maxMatchCost } from '../base/text/pattern-cost.ts';
 import { agentBounds, over, type PatternBounds, PatternLimits } from '../base/text/pattern-limits.ts';
+import { parseRfc3339 } from '../base/text/rfc3339.ts';
 import { selectorTerms } from '../base/text/selector-terms.ts';
 import {
   anyOf,
@@ -186,8 +187,8 @@ function costOfPaths(filters: NonNullable<StreamRequest['include']>, bounds: Pat
 function time(text: string | undefined, name: string, nowMs: number): number | undefined {
   if (text === undefined || text === '') return undefined;
   if (/^([0-9]+(ms|s|m|h))+$/.test(text)) return nowMs - parseDuration(text, name);
-  const ms = /^\d{4}-\d{2}-\d{2}T/.test(text) ? Date.parse(text) : NaN;
-  if (Number.isNaN(ms)) throw invalidField(name, 'must be an RFC 3339 time or a duration');
+  const ms = parseRfc3339(text);
+  if (ms === undefined) throw invalidField(name, 'must be an RFC 3339 time or a duration');
   return ms;
 }
 

@@ -2,6 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { RequestTarget } from '../../base/request-target.ts';
+import { decimalSource } from '../../base/text/decimal.ts';
+import { parseRfc3339 } from '../../base/text/rfc3339.ts';
 import { Pace } from '../../base/turns/turns.ts';
 import { ParseError, parseSelector } from '../../promql/index.ts';
 import type { Matcher, Store } from '../../tsdb/index.ts';
@@ -67,11 +69,14 @@ async function serve(
   res.writeHead(204).end();
 }
 
+const number = new RegExp(`^[+-]?${decimalSource}$`);
+
 /** A time parameter in ms: `missing` if it is absent or empty, undefined for a text that is not a time. */
 function timeOf(text: string | null, missing: number): number | undefined {
   if (text === null || text === '') return missing;
-  const ms = Number.isFinite(Number(text)) ? Number(text) * 1000 : Date.parse(text);
-  return Number.isFinite(ms) ? Math.round(ms) : undefined;
+  if (!number.test(text)) return parseRfc3339(text);
+  const ms = Math.round(Number(text) * 1000);
+  return Number.isFinite(ms) ? ms : undefined;
 }
 
 function refuse(res: ServerResponse, status: number, errorType: string, error: string): void {

@@ -66,6 +66,8 @@ describe('admin calls of the store', () => {
   test.each([
     ['delete_series', 'no match[] parameter provided'],
     ['delete_series?match[]=up&start=soon', 'invalid parameter "start"'],
+    ['delete_series?match[]=up&start=2024-02-31T00:00:00Z', 'invalid parameter "start"'],
+    ['delete_series?match[]=up&end=0x10', 'invalid parameter "end"'],
     ['delete_series?match[]=up{', 'unexpected'],
   ])('%s is refused with 400 and deletes nothing', async (path, message) => {
     const response = await post(path);

@@ -41,6 +41,7 @@ test.each<[text: string, ms: number | undefined]>([
   ['', undefined],
   ['abc', undefined],
   ['2026-11-21', undefined],
+  ['2024-02-31T00:00:00Z', undefined],
   ['NaN', undefined],
   ['1e30', undefined],
 ])('the time %j is %p', (text, ms) => {

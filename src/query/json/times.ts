@@ -1,5 +1,6 @@
 import { prometheusDuration } from '../../base/duration.ts';
 import { decimalSource } from '../../base/text/decimal.ts';
+import { parseRfc3339 } from '../../base/text/rfc3339.ts';
 
 const minTimeText = '-292273086-05-16T16:47:06Z';
 const maxTimeText = '292277025-08-18T07:12:54.999999999Z';
@@ -8,15 +9,14 @@ export const minTimeMs = -(2 ** 51);
 export const maxTimeMs = 2 ** 51;
 
 const number = new RegExp(`^[+-]?${decimalSource}$`);
-const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A time parameter: seconds as a float, or RFC 3339. Milliseconds; undefined when it is neither. */
 export function parseTime(text: string): number | undefined {
   if (number.test(text)) return inRange(Math.round(Number(text) * 1000));
   if (text === minTimeText) return minTimeMs;
   if (text === maxTimeText) return maxTimeMs;
-  if (!rfc3339.test(text)) return undefined;
-  return inRange(Date.parse(text));
+  const ms = parseRfc3339(text);
+  return ms === undefined ? undefined : inRange(ms);
 }
 
 /** A duration parameter: seconds as a float, or `1h30m` with y w d h m s ms in this order. Milliseconds. */

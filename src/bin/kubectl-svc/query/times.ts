@@ -1,7 +1,6 @@
 import { prometheusDuration } from '../../../base/duration.ts';
+import { parseRfc3339 } from '../../../base/text/rfc3339.ts';
 import { UsageError } from '../errors.ts';
-
-const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
 /** A duration as PromQL writes it (`1h30m`, `2d`), or seconds as a number. Units: ms. Errors: UsageError. */
 export function durationFlag(text: string, flag: string): number {
@@ -11,22 +10,27 @@ export function durationFlag(text: string, flag: string): number {
   return ms;
 }
 
+const latestMs = Date.parse('9999-12-31T23:59:59Z');
+
 /**
- * A moment: RFC 3339, seconds since 1970, `now`, or a duration before now (`5m`, `-5m`).
+ * A moment from 1970 to 9999: RFC 3339, seconds since 1970, `now`, or a duration before now (`5m`, `-5m`).
  * Units: ms since 1970. Errors: UsageError.
  */
 export function timeFlag(text: string, flag: string, now: number): number {
-  if (text === 'now') return now;
-  if (rfc3339.test(text)) {
-    const ms = Date.parse(text);
-    if (!Number.isNaN(ms)) return ms;
+  const ms = timeOf(text, now);
+  const value = `${flag} ${JSON.stringify(text)}`;
+  if (ms === undefined) {
+    throw new UsageError(`${value} is no time such as 2026-01-31T12:00:00Z, 1767225600, or 5m for five minutes ago`);
   }
+  if (ms >= 0 && ms <= latestMs) return ms;
+  throw new UsageError(`${value} is not between the years 1970 and 9999; a plain number is in seconds since 1970`);
+}
+
+function timeOf(text: string, now: number): number | undefined {
+  if (text === 'now') return now;
   if (/^\d+(\.\d+)?$/.test(text)) return Math.round(Number(text) * 1000);
   const ago = durationOf(text.replace(/^-/, ''));
-  if (ago !== undefined) return now - ago;
-  throw new UsageError(
-    `${flag} ${JSON.stringify(text)} is no time such as 2026-01-31T12:00:00Z, 1767225600, or 5m for five minutes ago`,
-  );
+  return ago === undefined ? parseRfc3339(text) : now - ago;
 }
 
 function durationOf(text: string): number | undefined {
