@@ -37,6 +37,8 @@ export const emptyRecord: NodeRecord = { serving: [], departed: [], earlier: nul
 
 export interface NotedOptions {
   readonly nowMs: number;
+  /** A time that has passed for certain, by which nodes are forgotten for good. Default: nowMs. */
+  readonly lastedMs?: number;
   /** How long the agent of a node keeps samples; undefined while that is unknown. */
   readonly keepMs: (node: string) => number | undefined;
   /** The retention assumed for a node whose own was never known. */
@@ -49,15 +51,17 @@ export interface NotedOptions {
  * agent never served is not recorded: it has no data that could be missing. Pure.
  */
 export function noted(record: NodeRecord, sightings: readonly Sighting[], options: NotedOptions): NodeRecord {
-  const { nowMs, keepMs, defaultKeepMs } = options;
+  const { nowMs, lastedMs = nowMs, keepMs, defaultKeepMs } = options;
   const seen = new Map(sightings.map((sighting) => [sighting.node, sighting]));
   const serving: ServingNode[] = [];
-  const departed = record.departed.filter(({ untilMs }) => untilMs > nowMs);
+  const departed = record.departed.filter(({ untilMs }) => untilMs > lastedMs);
   for (const known of record.serving) {
     const sighting = seen.get(known.node);
     if (sighting === undefined || (sighting.uid !== '' && !isSameMachine(known, sighting))) {
       const { keepMs: keep, ...rest } = known;
-      departed.push({ ...rest, leftMs: nowMs, untilMs: nowMs + keep });
+      // `fromMs` is of the API server's clock, which may be ahead of this one.
+      const leftMs = Math.max(nowMs, known.fromMs);
+      departed.push({ ...rest, leftMs, untilMs: leftMs + keep });
       continue;
     }
     const identity = sighting.uid === '' ? {} : { uid: sighting.uid, machine: sighting.machine ?? known.machine };
@@ -71,7 +75,7 @@ export function noted(record: NodeRecord, sightings: readonly Sighting[], option
     const fromMs = Math.min(createdMs, ...before.map((one) => one.fromMs));
     serving.push({ node, uid, machine, fromMs, keepMs: keepMs(node) ?? defaultKeepMs });
   }
-  const earlier = record.earlier !== null && record.earlier.untilMs > nowMs ? record.earlier : null;
+  const earlier = record.earlier !== null && record.earlier.untilMs > lastedMs ? record.earlier : null;
   return { serving, departed: withoutServing(departed, serving), earlier };
 }
 

@@ -218,6 +218,42 @@ test('a node that left while the clock was ahead stays on record once the clock 
   expect(gone!.untilMs - gone!.leftMs).toBe(24 * hour);
 });
 
+test('a clock that is a day ahead for a while deletes no departed node', async () => {
+  await run([aNode('a'), podOf('a')]);
+  leave('a');
+  await untilGone('a');
+  harness.clock.jumpWall(25 * hour);
+  harness.server.put(nodes, aNode('b'));
+  harness.server.put(pods, podOf('b'));
+  await harness.passUntil(() => names(record().serving).join() === 'b', 'record of b');
+  harness.clock.jumpWall(-25 * hour);
+  expect(names(record().departed)).toEqual(['a']);
+});
+
+test('a leader that starts with a clock a day ahead deletes no departed node before an hour has passed', async () => {
+  await run([aNode('a'), podOf('a')]);
+  leave('a');
+  await untilGone('a');
+  const { data } = harness.server.storage.get(configMaps, namespace, 'svc-departed-nodes') as { data?: object };
+  await harness.stop();
+  const old = JSON.parse(JSON.stringify(data).replaceAll('2026-01', '2025-12')) as object;
+  await run([stored(old), aNode('b'), podOf('b')]);
+  expect(names(record().departed)).toEqual(['a']);
+  await harness.clock.advance(2 * hour + 60_000);
+  await untilGone();
+});
+
+test('a node that leaves while the clock lags behind its creation stays on record', async () => {
+  await run([aNode('a'), podOf('a')]);
+  harness.clock.jumpWall(-hour);
+  leave('a');
+  await untilGone('a');
+  harness.clock.jumpWall(hour);
+  expect(record().departed).toMatchObject([{ node: 'a', fromMs: Date.UTC(2026, 0, 1), leftMs: Date.UTC(2026, 0, 1) }]);
+  expect(logged.filter((line) => line.includes('node left'))).toHaveLength(1);
+  expect(logged.join()).not.toContain('invalid parts');
+});
+
 test('many nodes that leave at the same time cause few writes', async () => {
   const all = Array.from({ length: 50 }, (_, i) => `n${String(i).padStart(2, '0')}`);
   await run(all.flatMap((name) => [aNode(name), podOf(name)]));

@@ -17,6 +17,7 @@ import {
   type ReconcileContext,
   type ReconcileResult,
 } from '../../runtime/index.ts';
+import { LastingTime } from '../../tsdb/lasting-time.ts';
 import { fieldManagerOf } from '../apply-set.ts';
 import {
   agentPodsIn,
@@ -54,7 +55,8 @@ export interface DepartedNodesOptions {
  * Guarantees: a node that leaves while no operator runs is noticed by the next operator, since the record also lists
  * the nodes that have an agent. The record is written at most once a second, and only on a change; it never exceeds the
  * size of a ConfigMap. An invalid entry is logged and left out of the next write. A deleted record, or a member that
- * cannot be read, is restored from this process's last state. A departure that a clock ahead of time wrote is kept.
+ * cannot be read, is restored from this process's last state. A departure that a clock ahead of time wrote is kept,
+ * and a clock that is ahead for less than an hour removes none.
  */
 export function setupDepartedNodes(env: ControllerEnvironment, options: DepartedNodesOptions): ControllerHandle {
   const { namespace, keepMs } = options;
@@ -70,6 +72,8 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
   const records = env.cache.informer(oneObject(coreResources.configMaps, name));
   let known: NodeRecord = emptyRecord;
   let writtenAt = -Infinity;
+  // No reading counts at once: the clock may be ahead when this process starts.
+  const lasting = new LastingTime(env.clock, 0);
 
   const reconcile = async ({ clock, client, logger, signal }: ReconcileContext): Promise<ReconcileResult> => {
     const restMs = writtenAt + quietMs - clock.monotonic();
@@ -91,6 +95,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     );
     known = noted(before, sightingsOf(agents, nodeList), {
       nowMs,
+      lastedMs: lasting.now(),
       keepMs,
       defaultKeepMs: builtinRetention.metrics.timeMs,
     });
@@ -110,8 +115,10 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
       await client.apply<KubeObject>(coreResources.configMaps, wanted, { fieldManager, force: true, signal }),
     );
     writtenAt = clock.monotonic();
-    for (const { node, leftMs, untilMs } of known.departed) {
-      if (leftMs !== nowMs) continue;
+    const departedBefore = new Set(before.departed);
+    for (const one of known.departed) {
+      if (departedBefore.has(one)) continue;
+      const { node, untilMs } = one;
       logger.info('node left: the data of its agent is gone', {
         node,
         until: new Date(untilMs).toISOString(),
