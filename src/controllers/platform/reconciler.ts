@@ -61,6 +61,7 @@ import {
   type QueryDeployment,
   type QueryServerObjects,
 } from './metrics-apis.ts';
+import { mayPruneAccess, withoutForeignAccess } from './metrics-access.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
 import { judgePolicies, policiesInForce } from '../../capture/index.ts';
@@ -200,10 +201,16 @@ export function setupPlatform(
     };
     // Without the CA bundle, the objects that carry it are not rendered. The existing ones must not be pruned then.
     const belongs = (child: KubeObject): boolean =>
-      certificates !== undefined && isKept(child) && (child.kind !== 'APIService' || isOurs(namespace, child));
+      certificates !== undefined &&
+      isKept(child) &&
+      (child.kind !== 'APIService' || isOurs(namespace, child)) &&
+      mayPruneAccess(child, fieldManager);
     const { secretObjects, monitorObjects, others } = sorted(rendered.filter(isKept));
     await tried(() => secretSet.apply({ wanted: secretObjects, belongs: () => false, force: true, logger, signal }));
-    await tried(() => set.apply({ wanted: others, adjust, belongs, force: true, logger, signal }));
+    await tried(async () => {
+      const wanted = await withoutForeignAccess(others, children, fieldManager, context);
+      await set.apply({ wanted, adjust, belongs, force: true, logger, signal });
+    });
     await tried(() => applyMonitors(monitorSet, { wanted: monitorObjects, force: true, logger, signal }));
     const conditions = [
       certificateCondition(certificateTimes(), options.waiting?.summary),
