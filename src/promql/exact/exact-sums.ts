@@ -119,18 +119,34 @@ export class ExactSums {
   }
 
   /**
-   * Adds all sums of another state; with `places`, of one with other steps, whose step i is added at `places[i]`.
+   * Adds all sums of another state, from step `first` on; with `places`, of one with other steps, whose step i is added
+   * at `places[i]`.
    * Yields the work of each piece. Other states may be added in between.
    */
-  *merge(state: SumState, places: ArrayLike<number> | null = null): Generator<number, void> {
+  *merge(state: SumState, places: ArrayLike<number> | null = null, first = 0): Generator<number, void> {
     const steps = state.count.length;
-    for (let i = 0; i < steps;) {
+    for (let i = first; i < steps;) {
       const from = i;
       i = this.#mergeSteps(state, places, from);
       yield i - from + this.takeWork();
     }
     this.#mergeSpecial(state, places);
     yield* this.#mergeRest(state, places);
+  }
+
+  /**
+   * Adds the first piece of another state. Returns the work if that is all, as it mostly is, else what adds the rest, as
+   * `merge` does.
+   */
+  mergeFirst(state: SumState): number | Generator<number, void> {
+    const next = this.#mergeSteps(state, null, 0);
+    if (next < state.count.length || state.special !== null || state.rest.length > 0) return this.#goOn(state, next);
+    return next + this.takeWork();
+  }
+
+  *#goOn(state: SumState, from: number): Generator<number, void> {
+    yield from + this.takeWork();
+    yield* this.merge(state, null, from);
   }
 
   /** Adds one piece, from a step on, and returns the step after it. */

@@ -71,6 +71,21 @@ test('rows that need big integers are joined in small pieces, also while others 
   }
 });
 
+test('short rows are added some fifty at once, and their work counts as before', async () => {
+  const labels = Array.from({ length: 1_000 }, (_, i): Labels => [['i', `${i}`]]);
+  const merge = new RowMerge('sum');
+  for (const node of [1, 2]) {
+    const pacing = new CountedTurns();
+    const rows = labels.map((own) => rowOf(own, node, [], 3));
+    const { joined } = await added(merge, rows, pacing);
+    expect(joined).toHaveLength(node === 1 ? 0 : 1_000);
+    expect(pacing.work.reduce((sum, work) => sum + work)).toBe(1_000 * 103);
+    expect(pacing.turns).toBeGreaterThanOrEqual(20);
+    expect(pacing.turns).toBeLessThan(25);
+  }
+  expect(merge.finish().map(({ sums }) => sums!.sum(2))).toEqual(labels.map(() => 3));
+});
+
 test('growth is held also where it comes from the row that made the group, while other rows join it', () => {
   const steps = 30_000;
   const merge = new RowMerge('sum');

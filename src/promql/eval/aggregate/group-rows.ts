@@ -39,6 +39,8 @@ const bareGroup = 32;
 
 /** Finding the group of a row costs as much as this many samples. */
 const rowWork = 100;
+/** So many short rows are added as one piece of work. */
+const rowsAtOnce = 50;
 
 /** A group to which columns, or rows of other nodes, are being added. */
 export class GroupFold {
@@ -147,18 +149,18 @@ export class GroupFold {
     return weight;
   }
 
-  /** Adds a row, whose histograms are kept. Yields the work of each piece. Other rows may be added in between. */
-  *merge(row: GroupRow): Generator<number, void> {
+  /**
+   * Adds a row, whose histograms are kept. Returns the work; for a row that takes long, what adds the rest of it and
+   * yields the work of each piece. Other rows may be added in between.
+   */
+  merge(row: GroupRow): number | Generator<number, void> {
     this.dropName ||= row.dropName;
     this.ignored ||= row.ignored;
     for (const holder of row.holders) this.holders.push(holder);
-    if (this.sums !== null) {
-      yield* this.sums.merge(row.sums!);
-      return;
-    }
+    if (this.sums !== null) return this.sums.mergeFirst(row.sums!);
     if (this.#best !== null) this.#takeBest(row.best!, null, row.present);
     else for (let i = 0; i < row.present.length; i++) this.#present[i]! += row.present[i]!;
-    yield row.present.length;
+    return row.present.length;
   }
 
   /** The state of the group, which must not be used afterwards. Yields the work of each piece. */
@@ -258,16 +260,22 @@ export class RowMerge {
    */
   *add(rows: readonly GroupRow[], hold: (bytes: number) => void): Generator<number, number[]> {
     const joined: number[] = [];
+    let done = 0;
     for (const [i, row] of rows.entries()) {
       const before = this.#groups.size;
       const group = this.#groupOf(row);
       if (this.#groups.size === before) joined.push(i);
-      for (const work of group.merge(row)) {
+      const work = group.merge(row);
+      for (const piece of typeof work === 'number' ? [work] : work) {
         const grown = group.sums?.takeGrowth() ?? 0;
         if (grown > 0) hold(grown * sampleBytes);
-        yield rowWork + work;
+        done += rowWork + piece;
+        if (done < rowsAtOnce * rowWork) continue;
+        yield done;
+        done = 0;
       }
     }
+    if (done > 0) yield done;
     return joined;
   }
 
