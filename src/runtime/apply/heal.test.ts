@@ -142,8 +142,23 @@ test('an object that was refused after a deletion is tried again after an hour, 
 });
 
 test.each([
+  ['with 500', new StatusError(500, 'InternalError', 'admission webhook "a" denied the request: no')],
+  ['with 409', new StatusError(409, 'Conflict', 'admission webhook "a" denied the request: no')],
+])('an object that a webhook denies %s after a deletion is not tried again in the next run', async (_, error) => {
+  await apply(clusterRoleBindings, binding('old'));
+  const set = newSet(clusterRoleBindings);
+  for (let run = 0; run < 2; run++) {
+    const tried = tryToRecreate(set, 'new');
+    if (run === 0) server.script({ verb: 'apply' }, { do: 'fail', error });
+    expect(await tried).toMatch('denied the request');
+  }
+  expect(server.seen({ verb: 'delete' })).toHaveLength(1);
+});
+
+test.each([
   ['a passing failure', new StatusError(500, 'InternalError', 'etcdserver: leader changed')],
   ['a conflict', new StatusError(409, 'Conflict', 'the object has been modified')],
+  ['a webhook that does not answer', new StatusError(500, 'InternalError', 'failed calling webhook "a": timeout')],
   [
     'the deletion of its namespace',
     new StatusError(403, 'Forbidden', 'is being terminated', { causes: [{ reason: 'NamespaceTerminating' }] }),

@@ -1,7 +1,7 @@
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
 import type { Clock } from '../../base/clock.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { ApiError, isForbidden, isInvalid, isNamespaceTerminating } from '../../kube/index.ts';
+import { ApiError, isForbidden, isInvalid, isNamespaceTerminating, isRefusedByAdmission } from '../../kube/index.ts';
 import { keyOf, keyText } from '../keys.ts';
 
 /** How long an object is not tried again that was refused after the old one was deleted. Units: ms. */
@@ -34,7 +34,9 @@ export class Recreations {
   /** Takes the error of a try. Only a refusal counts: any other failure may have passed at the next try. */
   failed(object: KubeObject, error: unknown): void {
     if (!(error instanceof ApiError) || isNamespaceTerminating(error)) return;
-    if (!isForbidden(error) && !isInvalid(error)) return;
+    // A webhook denies with a code of its choice. One that was not reached has not judged the object.
+    const denied = isRefusedByAdmission(error) && !error.message.includes('failed calling webhook');
+    if (!isForbidden(error) && !isInvalid(error) && !denied) return;
     put(this.#refusals, keyFor(object), { wish: wishOf(object), at: this.#clock.monotonic(), error });
   }
 
