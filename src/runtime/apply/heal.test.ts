@@ -248,6 +248,20 @@ test('the old object comes back once its finalizers are done, if the new one is 
   expect(server.storage.get(clusterRoleBindings, undefined, 'web').metadata.deletionTimestamp).toBeUndefined();
 });
 
+test('a refusal of a change to the old object does not count as one of the new object', async () => {
+  const { metadata, ...rest } = binding('old');
+  await apply(clusterRoleBindings, { ...rest, metadata: { ...metadata, finalizers: ['other.dev/hold'] } });
+  const set = newSet(clusterRoleBindings);
+  expect(await tryToRecreate(set, 'new')).toMatch('is being deleted');
+  // The old object goes between the refusal and the look at it.
+  server.put(clusterRoleBindings, { ...rest, metadata: { ...metadata, finalizers: [] } });
+  server.script({ verb: 'apply' }, { do: 'fail', error: refused('cannot change roleRef') });
+  await expect(set.apply(request(binding('new')))).rejects.toThrow('cannot change roleRef');
+  expect(roleInForce()).toBe('old');
+  // So the next run tries again, and meets the old one's finalizers.
+  expect(await tryToRecreate(set, 'new')).toMatch('is being deleted');
+});
+
 test.each<[string, (set: ApplySet) => Promise<unknown>, string]>([
   ['the new one was stored', (set) => set.apply(request(binding('new'))), 'new'],
   [

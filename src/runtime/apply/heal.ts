@@ -51,7 +51,8 @@ export async function heal(
   const { client, resource, fieldManager, signal, recreations } = options;
   const old = recreations.old(object);
   if (old && (await putBack(old, refusal, options))) {
-    recreations.failed(object, refusal);
+    // Such a refusal was about the old object, which was still going.
+    if (!needsRecreation(refusal)) recreations.failed(object, refusal);
     throw refusal;
   }
   if (!(refusal instanceof ApiError) || refusal.status !== 422) throw refusal;
