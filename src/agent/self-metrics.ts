@@ -117,7 +117,11 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ]),
     streamClients: gauge('svc_stream_clients', 'Readers of the span stream.'),
     streamLost: counter('svc_stream_lost_total', 'Stream items that readers were too slow for.'),
-    remoteReadRequests: counter('svc_remote_read_requests_total', 'Remote-read requests, by status.', ['code']),
+    remoteReadRequests: counter(
+      'svc_remote_read_requests_total',
+      'Remote-read requests, by status; 499: given up by the client.',
+      ['code'],
+    ),
     remoteReadInflight: gauge('svc_remote_read_inflight', 'Remote-read requests being answered.'),
     remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.'),
     partialRequests: counter('svc_partial_requests_total', 'Shares of queries asked for, by HTTP status.', ['code']),

@@ -50,13 +50,26 @@ test.each<[string, (cut: () => void) => RemoteReadHandler]>([
         return Promise.resolve({ status: 200, headers: {}, body: body() });
       },
   ],
-])('a read whose client disconnects %s is no failure', async (_when, answering) => {
+])('a read whose client disconnects %s counts as cancelled, not as failed', async (_when, answering) => {
   const req = ask();
   handler = answering(() => req.destroy());
   req.end('x');
   await until('the count', async () => (await codes()).length > 0);
-  expect(await codes()).not.toContain('500');
+  expect(await codes()).toEqual(['499']);
   expect(lines).toEqual([]);
+});
+
+test('a read that fails in the middle of its answer counts with the status that it began with', async () => {
+  async function* body(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('a');
+    await Promise.resolve();
+    throw new Error('the disk');
+  }
+  handler = () => Promise.resolve({ status: 200, headers: {}, body: body() });
+  ask().end('x');
+  await until('the count', async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['200']);
+  expect(lines.join()).toContain('the disk');
 });
 
 test('a read that fails is logged and counted', async () => {

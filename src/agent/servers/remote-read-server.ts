@@ -28,18 +28,22 @@ export function remoteReadRoute(options: RemoteReadOptions): Route {
   const answer: Route['serve'] = (req, res) => {
     metrics.remoteReadInflight.inc();
     return serve(req, res, options)
-      .catch((error: unknown) => {
-        // A client that disconnects gives up its read.
-        if (res.destroyed) return;
-        // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
-        logger.warn('remote read failed', { error: errorText(error) });
-        if (res.headersSent) res.destroy();
-        else if (isOperatorError(error)) answerText(res, 400, 'text/plain; charset=utf-8', `${error.message}\n`);
-        else answerText(res, 500, 'text/plain; charset=utf-8', 'internal error\n');
-      })
-      .finally(() => {
+      .then(
+        () => res.destroyed,
+        (error: unknown) => {
+          // A client that disconnects gives up its read.
+          if (res.destroyed) return true;
+          // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
+          logger.warn('remote read failed', { error: errorText(error) });
+          if (res.headersSent) res.destroy();
+          else if (isOperatorError(error)) answerText(res, 400, 'text/plain; charset=utf-8', `${error.message}\n`);
+          else answerText(res, 500, 'text/plain; charset=utf-8', 'internal error\n');
+          return false;
+        },
+      )
+      .then((givenUp) => {
         metrics.remoteReadInflight.dec();
-        metrics.remoteReadRequests.inc({ code: String(res.statusCode) });
+        metrics.remoteReadRequests.inc({ code: givenUp ? '499' : String(res.statusCode) });
       });
   };
   return { path: remoteReadPath, methods: ['POST'], serve: answer };
