@@ -132,8 +132,9 @@ export class ApplySet {
   }
 
   /**
-   * Like `apply`, with failures in the outcome; for callers that first report them in a status. Errors: when the signal
-   * aborts, the failures until then, as of `apply`; without any, the signal's reason.
+   * Like `apply`, with failures in the outcome; for callers that first report them in a status. Errors: if the signal
+   * aborts before the last child, throws the failures so far as `apply` does, or the signal's reason if nothing had
+   * failed. An abort during the last child is one of the failures in the outcome.
    */
   async tryApply(request: ApplyRequest): Promise<ApplyOutcome> {
     const outcome: ApplyOutcome = {
@@ -175,6 +176,11 @@ export class ApplySet {
         outcome.failures.push({ kind: object.kind, object: name, error });
       }
     }
+    const { owner, belongs = () => true } = request;
+    const uid = owner?.object.metadata.uid ?? '';
+    const isOurs = (old: KubeObject): boolean =>
+      request.belongs || !owner ? belongs(old) : controllerUids(old).includes(uid);
+    this.#recreations.forgetIf((old, key) => !kept.has(key) && isOurs(old));
     if (outcome.failures.length === 0) await this.#prune(request, kept, outcome);
   }
 
@@ -199,6 +205,7 @@ export class ApplySet {
     const object = request.adjust ? request.adjust(rendered, before) : rendered;
     if (live && !live.metadata.deletionTimestamp && ownsExactly(live, object, fieldManager)) {
       this.#memory.settled(key, object, live);
+      this.#recreations.stored(object);
       outcome.skipped++;
       return;
     }

@@ -47,9 +47,9 @@ afterEach(async () => {
   await server.stop();
 });
 /** An ApplySet with an empty cache, as if its child had lost the label by which the cache selects. */
-function newSet(resource: typeof services): ApplySet {
+function newSet(resource: typeof services, get: () => KubeObject | undefined = () => undefined): ApplySet {
   const none = (): void => {};
-  const informer = { source: { resource }, get: none, list: () => [], wrote: none, addIndex: none };
+  const informer = { source: { resource }, get, list: () => [], wrote: none, addIndex: none };
   const children = [informer as unknown as Informer];
   return new ApplySet({ client, fieldManager: manager, controller: 'test', children, clock });
 }
@@ -141,10 +141,8 @@ test('an object that was refused after a deletion is tried again after an hour, 
   expect([await run('newer'), deletions()]).toEqual([denied, 3]);
 });
 
-test.each([
-  ['with 500', new StatusError(500, 'InternalError', 'admission webhook "a" denied the request: no')],
-  ['with 409', new StatusError(409, 'Conflict', 'admission webhook "a" denied the request: no')],
-])('an object that a webhook denies %s after a deletion is not tried again in the next run', async (_, error) => {
+test.each([500, 409])('an object that a webhook denies with %d is not tried again in the next run', async (code) => {
+  const error = new StatusError(code, 'Denied', 'admission webhook "a" denied the request: no');
   await apply(clusterRoleBindings, binding('old'));
   const set = newSet(clusterRoleBindings);
   for (let run = 0; run < 2; run++) {
@@ -285,6 +283,29 @@ test.each<[string, (set: ApplySet) => Promise<unknown>, string]>([
   await client.delete(clusterRoleBindings, { name: 'web' });
   server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
   await expect(set.apply(request(binding('new')))).rejects.toThrow('a webhook denied it');
+  expect(roleInForce()).toBeUndefined();
+});
+
+test.each<[string, KubeObject[]]>([
+  ['a cache shows the new one, whose apply had no answer', [binding('new')]],
+  ['the name is no longer wanted', []],
+])('an old object never comes back once %s', async (_what, wanted) => {
+  await apply(clusterRoleBindings, binding('old'));
+  let shown: KubeObject | undefined;
+  const set = newSet(clusterRoleBindings, () => shown);
+  // The first look is the one after the delete, the second that before the old one is put back.
+  let looks = 0;
+  server.script((r) => r.verb === 'get' && r.metadataOnly && ++looks === 2, { do: 'fail', error: broken });
+  const first = tryToRecreate(set, 'new');
+  server.script({ verb: 'apply' }, { do: 'reset', afterWork: true });
+  expect(await first).toMatch('leader changed');
+  expect(roleInForce()).toBe('new');
+  shown = server.storage.get(clusterRoleBindings, undefined, 'web');
+  await set.apply({ ...request(binding('new')), wanted });
+  shown = undefined;
+  await client.delete(clusterRoleBindings, { name: 'web' });
+  server.script({ verb: 'apply' }, { do: 'fail', error: forbidden('a webhook denied it') });
+  expect(await set.apply(request(binding('new'))).catch(errorText)).toMatch('a webhook denied it');
   expect(roleInForce()).toBeUndefined();
 });
 

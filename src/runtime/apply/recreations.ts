@@ -50,6 +50,11 @@ export class Recreations {
     put(this.#old, keyFor(live), live);
   }
 
+  /** Forgets the old objects that `isOver` is true of. `key` is the apiVersion, the kind and the name. */
+  forgetIf(isOver: (object: KubeObject, key: string) => boolean): void {
+    for (const [key, object] of this.#old) if (isOver(object, key)) this.#old.delete(key);
+  }
+
   /** An object of this name is stored that is not the one that was to be deleted, so that one is forgotten. */
   stored(object: KubeObject): void {
     this.#old.delete(keyFor(object));
