@@ -17,7 +17,8 @@ export class CallLimit {
   readonly #what: string;
   readonly #signal: AbortSignal | undefined;
   #cancelTimer = (): void => {};
-  readonly #onAbort = (): void => this.#end(new OperatorError('ERR_ABORTED', `${this.#what}: cancelled`));
+  readonly #onAbort = (): void =>
+    this.#end(new OperatorError('ERR_ABORTED', `${this.#what}: cancelled`, { cause: this.#signal?.reason }));
 
   /** `what` names the call in messages. Units: ms. */
   constructor(clock: Clock, ms: number, what: string, signal: AbortSignal | undefined) {
