@@ -111,7 +111,7 @@ export class Exporter {
           await sleep(clock, batchMs, signal);
           continue;
         }
-        // The next accepted round may be a long time off: nothing may be queued.
+        // Said at once, not after the next accepted round: with an empty queue that may take hours.
         if (this.#state === 'NoSecret') this.#become('Sending', '');
         const round = queue.pendingBytes > 0 ? await queue.next(roundItems) : null;
         if (!round) await sleep(clock, batchMs, signal);

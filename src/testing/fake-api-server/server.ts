@@ -42,7 +42,8 @@ export interface FakeApiServerOptions {
  *
  * Like a real server (a test compares each point): paths, versions, generations, uids, label and field selectors,
  * paging, watch with resume, bookmarks and streaming list, metadata alone, 404/409/410/422, status subresource,
- * server-side apply with managedFields, conflicts and the characters that YAML cannot have, JSON, merge and strategic patch, finalizers, preconditions.
+ * server-side apply with managedFields and conflicts, whose body is read as YAML (see apply-body.ts), JSON, merge and
+ * strategic patch, finalizers, preconditions.
  * Not implemented: validation, defaulting, admission, RBAC, garbage collection. Strategic patches merge lists by the
  * same few keys as apply. Every kind is served as one with a status subresource.
  */
