@@ -409,7 +409,7 @@ const claims: Claim[] = [
   { says: [reference('http-api'), /Limits: (\d+) queries/], is: ['src/render/query-options.ts', /default: '(20)'/] },
   {
     says: [reference('http-api'), /(\d+) minutes, 50 million/],
-    is: ['src/render/query-options.ts', /one query may take', default: '(\d+)m'/],
+    is: ['src/render/query-options.ts', /one query may take, at least 1s', default: '(\d+)m'/],
   },
   {
     says: [reference('http-api'), /minutes, (\d+) million samples/],
