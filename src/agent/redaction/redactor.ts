@@ -124,8 +124,9 @@ export class Redactor {
 
   /**
    * The name of a span. A word of it that is the value of one of the span's `attributes`, as they were before their
-   * redaction, is treated as that is; any other that begins with a slash may be a route or a path. A long name is cut;
-   * where words of names are redacted, one that the cut goes through is replaced.
+   * redaction, is treated as that is, and so are several words that an action holds for together. Any other word that
+   * begins with a slash may be a route or a path. A long name is cut; where words of names are redacted, what the cut
+   * goes through is replaced.
    */
   spanName(name: string, attributes: readonly Attribute[] = []): string {
     const text = truncate(name, longestRedacted);
@@ -133,10 +134,20 @@ export class Redactor {
     if (this.#rewriters.length === 0 && !hasAction) return text;
     const isCut = text.length < name.length;
     const keys = nameKeysByWord(attributes);
-    return text.replace(/\S+/g, (word, at: number) => {
-      const isLast = isCut && at + word.length === text.length;
-      return isLast && (word.startsWith('/') || hasAction) ? markOf(word) : this.#word(word, keys);
-    });
+    const phrases = keys.entries().filter(([value, key]) => /\s/.test(value) && this.#actionOn(key) !== undefined);
+    const longestFirst = [...phrases].map(([value]) => value).sort((a, b) => b.length - a.length);
+    const words = /\S+/g;
+    let shown = '';
+    let done = 0;
+    for (let next; (next = words.exec(text)) !== null; words.lastIndex = done) {
+      const { 0: single, index } = next;
+      const word = longestFirst.find((value) => standsAt(name, value, index)) ?? single;
+      const end = index + word.length;
+      const isCutOff = isCut && end >= text.length && (word.startsWith('/') || hasAction);
+      shown += text.slice(done, index) + (isCutOff ? markOf(word) : this.#word(word, keys));
+      done = end;
+    }
+    return shown + text.slice(done);
   }
 
   /**
@@ -165,7 +176,7 @@ export class Redactor {
   }
 
   /** A URL or a path of a message. */
-  #quoted(url: string, keys: ReadonlyMap<AnyValue, string>): string {
+  #quoted(url: string, keys: ReadonlyMap<string, string>): string {
     const action = url.startsWith('/') ? undefined : this.#actionOn('url.full');
     if (action !== undefined) return act(action, this.#url(url, false)) ?? redacted;
     return rewritePath(redactUrl(url, this.#isSensitive), (path) => {
@@ -179,7 +190,7 @@ export class Redactor {
    * A word of a name, or a path of a message. `keys` has the attributes that words belong to. A path that belongs to none
    * may be that of a route or of a URL.
    */
-  #word(word: string, keys: ReadonlyMap<AnyValue, string>): string {
+  #word(word: string, keys: ReadonlyMap<string, string>): string {
     const key = keys.get(word);
     const isPath = word.startsWith('/');
     if (key === undefined && !isPath) return word;
@@ -278,10 +289,15 @@ export class Redactors {
   }
 }
 
-/** Keys of the attributes that words of a span's name belong to, by word. */
-function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<AnyValue, string> {
+/** Keys of the attributes that words of a span's name belong to, by word, or by several words. */
+function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<string, string> {
   const named = nameKeys.map((wanted) => attributes.filter(({ key }) => key === wanted));
-  return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [value, key])));
+  return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [valueText(value).trim(), key])));
+}
+
+/** Whether the words stand at this index of the name, the beginning of a word, and end with a word. */
+function standsAt(name: string, words: string, index: number): boolean {
+  return name.startsWith(words, index) && !/\S/.test(name.charAt(index + words.length));
 }
 
 /** What replaces a word: a path stays one. */

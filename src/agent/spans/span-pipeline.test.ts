@@ -363,6 +363,10 @@ test.each([
   ['db_collection_name', 'db.collection.name', 'cards', 'SELECT cards', 'SELECT REDACTED'],
   ['db_operation_name', 'db.operation.name', 'SELECT', 'SELECT cards', 'REDACTED cards'],
   ['messaging_destination_name', 'messaging.destination.name', 'orders', 'publish orders', 'publish REDACTED'],
+  ['db_collection_name', 'db.collection.name', 'my cards', 'SELECT my cards', 'SELECT REDACTED'],
+  ['db_collection_name', 'db.collection.name', ' my cards ', 'SELECT  my cards of cards', 'SELECT  REDACTED of cards'],
+  ['db_collection_name', 'db.collection.name', 'my cards', 'SELECT my cardstock', 'SELECT my cardstock'],
+  ['rpc_method', 'rpc.method', '/shop.Cart/Get ann secret', '/shop.Cart/Get ann secret', '/REDACTED'],
   // The name has the method, which no rule is about.
   ['url_path', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/shop.Cart/Get'],
   ['http_route', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/shop.Cart/Get'],
@@ -374,6 +378,13 @@ test.each([
     expect(shown()[0]!.name).toBe(shownName);
   },
 );
+
+test('a dropped gRPC method of several words is not in a name of which the cut goes through it', () => {
+  const method = `/shop.Cart/Get ann ${'x '.repeat(5_000)}`;
+  const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name: 'rpc_method', action: 'Drop' }] }] });
+  pipeline.take(request([span({ name: `call ${method}`, attributes: { 'rpc.method': method } })]));
+  expect(shown()[0]!.name).toBe('call /REDACTED');
+});
 
 test('a gRPC method has in the name of its span the hash that its label has, whatever rewrites say of paths', () => {
   const { pipeline, shown } = aPipeline(
