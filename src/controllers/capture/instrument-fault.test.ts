@@ -116,6 +116,11 @@ test.each(['ENOSPC: no space left on device, write', 'open /c: too many open fil
   },
 );
 
+test('a probe for which the node has no memory says nothing about the kernel', () => {
+  const fault = instrumentFault(ended(line("can't create kprobe: cannot allocate memory")))!;
+  expect([fault.reason, isLasting(fault)]).toEqual(['InstrumentCrashed', false]);
+});
+
 const refused =
   'failed to create containerd task: failed to create shim task: OCI runtime create failed: runc create failed: ' +
   "unable to start container process: error during container init: unable to apply caps: can't apply capabilities: operation not permitted";

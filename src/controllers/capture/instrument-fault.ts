@@ -69,8 +69,10 @@ function judge({ exitCode, reason, message = '' }: Terminated): Omit<InstrumentF
   }
   if (refusedCapabilities.test(message)) return { reason: 'MissingCapability', message: refusal(message) };
   const words = cutToUnits(last, 300) || `the instrument ended with code ${exitCode}`;
-  if (configTexts.test(last) && !systemTexts.test(last)) return { reason: 'ConfigRefused', message: words };
-  if (kernelTexts.test(last)) return { reason: 'KernelUnsupported', message: words };
+  if (!systemTexts.test(last)) {
+    if (configTexts.test(last)) return { reason: 'ConfigRefused', message: words };
+    if (kernelTexts.test(last)) return { reason: 'KernelUnsupported', message: words };
+  }
   return { reason: 'InstrumentCrashed', message: words };
 }
 
