@@ -18,10 +18,13 @@ const queryText = new Set(['db.query.text', 'db.statement']);
 const sqlCodes = /^SQL Server errored(?: for command '\w+')?: error_code=\w+ sql_state=#?\w*(?= message=)/;
 const urls = new Set(['url.full', 'url.query', 'http.url', 'http.target']);
 const paths = new Set(['url.path', 'http.route']);
-/** What names of spans are made of. A word of a name belongs to the first of these attributes that has it as its value. */
+/**
+ * The attributes whose values stand in names of spans and may be redacted there. Where several have the same value, the
+ * first in this list counts.
+ */
 const nameKeys = [
-  ...['http.route', 'rpc.method', 'db.collection.name', 'db.operation.name', 'messaging.destination.name'],
-  'url.path',
+  ...['http.route', 'rpc.method', 'db.collection.name', 'db.namespace', 'db.operation.name'],
+  ...['messaging.destination.name', 'url.path'],
 ];
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
 /**
@@ -196,7 +199,7 @@ export class Redactor {
     if (key === undefined && !isPath) return word;
     const action =
       key === undefined ? stricter(this.#actionOn('http.route'), this.#actionOn('url.path')) : this.#actionOn(key);
-    // A label has the hash of what its attribute has, which is rewritten only where it is a path.
+    // The name must show the same hash as the attribute, and `attribute` rewrites only `http.route` and `url.path`.
     const isRewritten = isPath && (action === undefined || key === undefined || paths.has(key));
     const kept = isRewritten ? this.path(word) : word;
     return action === undefined ? kept : (act(action, kept) ?? markOf(word));

@@ -361,6 +361,7 @@ test.each([
 test.each([
   ['rpc_method', 'rpc.method', '/shop.Cart/Get', '/shop.Cart/Get', '/REDACTED'],
   ['db_collection_name', 'db.collection.name', 'cards', 'SELECT cards', 'SELECT REDACTED'],
+  ['db_namespace', 'db.namespace', 'ann', 'SELECT ann', 'SELECT REDACTED'],
   ['db_operation_name', 'db.operation.name', 'SELECT', 'SELECT cards', 'REDACTED cards'],
   ['messaging_destination_name', 'messaging.destination.name', 'orders', 'publish orders', 'publish REDACTED'],
   ['db_collection_name', 'db.collection.name', 'my cards', 'SELECT my cards', 'SELECT REDACTED'],
