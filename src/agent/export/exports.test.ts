@@ -258,6 +258,22 @@ test('a destination whose saved position the disk has failed to read for a minut
   await comesTrue(() => statusOf('a')?.sent === 1);
 });
 
+test('a saved position is kept until the disk has failed to read it for a minute, whatever failed before', async () => {
+  const one = config({ exports: [policyExport('a')] });
+  const folder = join(dir, destinationsOf(one)[0]!.id);
+  writeFileSync(folder, '');
+  exports.setConfig(one);
+  await clock.advance(60_000);
+  expect(statusOf('a')?.message).toMatch(/^queue: .*EEXIST/);
+  rmSync(folder);
+  mkdirSync(folder);
+  symlinkSync('progress.json', join(folder, 'progress.json'));
+  await clock.advance(30_000);
+  expect(statusOf('a')).toMatchObject({ state: 'Failing', message: expect.stringMatching(/^queue: .*ELOOP/) });
+  await clock.advance(60_000);
+  expect(statusOf('a')?.state).toBe('Sending');
+});
+
 test('a destination whose queue cannot be opened leaves the status with the config', async () => {
   const one = config({ exports: [policyExport('a')] });
   const path = join(dir, destinationsOf(one)[0]!.id);

@@ -188,7 +188,7 @@ export class Exports {
               logger.warn('export data dropped unsent', { destination: name, items, reason, ...unreadable });
             },
           },
-          this.#unopened.failingMs(id, nowMs),
+          (cause) => this.#unopened.failingMs(id, errorText(cause), nowMs),
         );
       this.#lanes.set(id, this.#start(destination, queue, old?.done));
       this.#unopened.delete(id);

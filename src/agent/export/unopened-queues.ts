@@ -32,9 +32,10 @@ export class UnopenedQueues {
     this.#byId.delete(id);
   }
 
-  /** For how long the queue could not be opened for the same reason. Units: ms. */
-  failingMs(id: string, nowMs: number): number {
-    return nowMs - (this.#byId.get(id)?.sinceMs ?? nowMs);
+  /** For how long the queue could not be opened for this reason; 0 if the newest reason was another one. Units: ms. */
+  failingMs(id: string, error: string, nowMs: number): number {
+    const before = this.#byId.get(id);
+    return before?.error === error ? nowMs - before.sinceMs : 0;
   }
 
   /** One status row per destination. */

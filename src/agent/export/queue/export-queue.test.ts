@@ -27,7 +27,10 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 const open = (change: Partial<QueueOptions> = {}, failingMs = 0): ExportQueue =>
-  ExportQueue.open({ dir, maxBytes: 10_000_000, onDropped: (...lost) => dropped.push(lost), ...change }, failingMs);
+  ExportQueue.open(
+    { dir, maxBytes: 10_000_000, onDropped: (...lost) => dropped.push(lost), ...change },
+    () => failingMs,
+  );
 
 const aSeries = (name: string, group?: string): QueuedSeries => ({
   labels: [

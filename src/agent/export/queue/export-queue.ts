@@ -104,8 +104,11 @@ export class ExportQueue {
     return Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(this.#maxBytes / 8)));
   }
 
-  /** Opens the queue of a folder, with the data of an earlier process. `failingMs`: for how long it has failed before. */
-  static open(options: QueueOptions, failingMs = 0): ExportQueue {
+  /**
+   * Opens the queue of a folder, with the data of an earlier process. `failingMs`: how long earlier tries to open this
+   * queue have failed with an error. Units: ms. Errors: of the system.
+   */
+  static open(options: QueueOptions, failingMs: (error: unknown) => number = () => 0): ExportQueue {
     const queue = new ExportQueue(options);
     queue.#segments = listSegments(options.dir);
     const from = { segment: queue.#segments[0]?.number ?? 0, offset: 0 };

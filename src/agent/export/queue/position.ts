@@ -24,9 +24,9 @@ const longestFailingMs = 60_000;
 /**
  * The saved progress; null when there is none, or a damaged one. One that the disk does not return is removed after a
  * minute: read at a later start, it would pass over files that were written since. `failingMs`: for how long earlier
- * tries have failed. Errors: of the system.
+ * tries have failed with an error. Units: ms. Errors: of the system.
  */
-export function loadProgress(dir: string, failingMs: number): Progress | null {
+export function loadProgress(dir: string, failingMs: (error: unknown) => number): Progress | null {
   const path = join(dir, 'progress.json');
   try {
     const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Progress>;
@@ -35,7 +35,7 @@ export function loadProgress(dir: string, failingMs: number): Progress | null {
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall === undefined || code === 'ENOENT') return null;
-    if (isBlameless(error) || failingMs < longestFailingMs) throw error;
+    if (isBlameless(error) || failingMs(error) < longestFailingMs) throw error;
     rmSync(path, { force: true });
     return null;
   }
