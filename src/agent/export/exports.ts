@@ -79,8 +79,9 @@ interface Route {
  *
  * Flow: `sample` and `span` while received data is processed → `commit` before the sender of that data is answered →
  * the exporters send.
- * Guarantees: a sample is in the queue of each of its destinations before the sender of the sample is answered, or is
- * counted where that queue cannot be opened; ingest never waits for a destination. A destination that leaves the config is still sent its queued data for at most 30 s.
+ * Guarantees: before the sender of a sample is answered, the sample is in the queue of each of its destinations, or is
+ * counted as dropped where the queue cannot be opened; ingest never waits for a destination. A destination that leaves
+ * the config is still sent its queued data for at most 30 s.
  * Caveats: Secrets are held only in memory. After a restart, a destination that needs a Secret waits until the
  * controller has delivered it.
  */
@@ -321,7 +322,9 @@ export class Exports {
 
   /** Queues a span in the redacted form that live streams of spans show. */
   span(record: SpanRecord, startNs: bigint): void {
-    this.#countMissed(this.#unopened.destinations.filter((one) => wantsSpan(one, record)));
+    if (this.#unopened.size > 0) {
+      this.#countMissed(this.#unopened.destinations.filter((one) => wantsSpan(one, record)));
+    }
     let encoded: Uint8Array | undefined;
     for (const lane of this.#lanes.values()) {
       if (lane.leaving || !wantsSpan(lane.destination, record)) continue;
