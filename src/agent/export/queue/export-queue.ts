@@ -104,10 +104,7 @@ export class ExportQueue {
     return Math.max(64 * 1024, Math.min(32 * 1024 * 1024, Math.floor(this.#maxBytes / 8)));
   }
 
-  /**
-   * Opens the queue of a folder, with the data of an earlier process. `failingMs`: how long earlier tries to open this
-   * queue have failed with an error. Units: ms. Errors: of the system.
-   */
+  /** Opens a folder's queue with its data. `failingMs`: how long earlier tries have failed with an error. Units: ms. */
   static open(options: QueueOptions, failingMs: (error: unknown) => number = () => 0): ExportQueue {
     const queue = new ExportQueue(options);
     queue.#segments = listSegments(options.dir);
