@@ -1,9 +1,8 @@
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node } from 'yaml';
 import { foldName, isRepositoryName } from '../../api/v1alpha1/repository-name.ts';
+import { maxRuleFileBytes } from '../../api/v1alpha1/rule-file-size.ts';
 
-/** Largest rule file; the minter refuses larger ones as faulty. Units: characters. */
-const maxFile = 64 * 1024;
-/** All files that are read at once: parsing blocks the operator. Units: characters. */
+/** All files that are read at once, if more than one: parsing blocks the operator. Units: characters. */
 const maxFiles = 128 * 1024;
 
 /**
@@ -11,7 +10,8 @@ const maxFiles = 128 * 1024;
  * and line; undefined when there is none. Pure.
  * Shape: `files` is the ConfigMap's data: `<repository>.yaml`, or `.yaml` for all repositories → text of the rules.
  * Caveats: text that is not YAML, and a name that no repository can have, give nobody a token; the pods report both.
- * Files are read in the order of their names, up to 128 KiB together.
+ * Files are read in the order of their names, up to 128 KiB together, the first whatever its size. The pods read no file
+ * above `maxRuleFileBytes` and report it.
  */
 export function repositoryOutsideSpec(
   files: Readonly<Record<string, string>>,
@@ -21,11 +21,11 @@ export function repositoryOutsideSpec(
   const isOutside = (name: string): boolean => isRepositoryName(name) && !known.has(foldName(name));
   let read = 0;
   for (const [file, text] of Object.entries(files).toSorted(([a], [b]) => (a < b ? -1 : 1))) {
-    if (!file.endsWith('.yaml') || text.length > maxFile) continue;
+    if (!file.endsWith('.yaml')) continue;
     const own = file.slice(0, -'.yaml'.length);
     if (isOutside(own)) return `${file}: ${advice(own)}`;
+    if (Buffer.byteLength(text) > maxRuleFileBytes || (read > 0 && read + text.length > maxFiles)) continue;
     read += text.length;
-    if (read > maxFiles) continue;
     const lines = new LineCounter();
     // The library compares each key with all before it. The pods report a repeated one.
     const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false });

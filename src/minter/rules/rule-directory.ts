@@ -1,9 +1,10 @@
 import { constants } from 'node:fs';
 import { open, readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
+import { maxRuleFileBytes } from '../../api/v1alpha1/rule-file-size.ts';
 import { errorText } from '../../base/errors.ts';
 import { foldName, isRepositoryName } from '../names.ts';
-import { maxFileBytes, parseRuleFile, type RuleFault, type RuleFile, type RuleFileOptions } from './rule-file.ts';
+import { parseRuleFile, type RuleFault, type RuleFile, type RuleFileOptions } from './rule-file.ts';
 import { hashOf, type RuleSet } from './rule-set.ts';
 
 const maxFiles = 200;
@@ -85,17 +86,17 @@ async function readFileInside(root: string, name: string): Promise<RuleSource | 
     // A link or a pipe that has replaced the file since must not redirect or block the read.
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const buffer = Buffer.alloc(Math.min(stats.size, maxFileBytes) + 1);
+      const buffer = Buffer.alloc(Math.min(stats.size, maxRuleFileBytes) + 1);
       let length = 0;
       for (;;) {
         const { bytesRead } = await handle.read(buffer, length, buffer.length - length);
         length += bytesRead;
         if (bytesRead === 0 || length === buffer.length) break;
       }
-      if (length > Math.min(stats.size, maxFileBytes))
-        return length <= maxFileBytes
+      if (length > Math.min(stats.size, maxRuleFileBytes))
+        return length <= maxRuleFileBytes
           ? fault('changed while it was read')
-          : fault(`is larger than ${maxFileBytes} bytes`);
+          : fault(`is larger than ${maxRuleFileBytes} bytes`);
       return { bytes: buffer.subarray(0, length) };
     } finally {
       await handle.close();

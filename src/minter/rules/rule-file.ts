@@ -9,6 +9,7 @@ import {
   type Node,
   type YAMLMap,
 } from 'yaml';
+import { maxRuleFileBytes } from '../../api/v1alpha1/rule-file-size.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
 import { cutToUnits } from '../../base/text/texts.ts';
 import { isPermissionName, isRepositoryName, isScopeName } from '../names.ts';
@@ -49,8 +50,6 @@ export interface RuleFileOptions {
   allowWildcard: boolean;
 }
 
-/** The inline rules of the largest spec that the schema admits take some 200 KB. */
-export const maxFileBytes = 256 * 1024;
 const documentVersion = 'minty.abcxyz.dev/v2';
 
 /**
@@ -132,7 +131,7 @@ class Reader {
   }
 
   #document(): Document {
-    if (this.#bytes.length > maxFileBytes) throw new Fault(`is larger than ${maxFileBytes} bytes`);
+    if (this.#bytes.length > maxRuleFileBytes) throw new Fault(`is larger than ${maxRuleFileBytes} bytes`);
     let text: string;
     try {
       text = new TextDecoder('utf-8', { fatal: true }).decode(this.#bytes);
