@@ -70,6 +70,8 @@ test.each<[url: string, isTaken: boolean]>([
   ['https:///keys', false],
   ['https://issuer.example:x/keys', false],
   ['https://issuer.example:65535/keys', true],
+  ['https://issuer.example:08443/keys', true],
+  ['https://issuer.example:0/keys', false],
   ['https://issuer.example:65536/keys', false],
   ['https://issuer.example:123456/keys', false],
   ['https://a b.example', false],

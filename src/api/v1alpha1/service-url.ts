@@ -6,7 +6,7 @@ import { portPattern } from '../../base/text/address-patterns.ts';
  * both read it with this pattern, which RE2 knows as well.
  * Caveats: some hosts of this form are none, such as `1.2.3.400`; only the pods refuse them.
  */
-export const serviceUrlPattern = `^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:${portPattern})?(/[^?#\\s\\\\]*)?$`;
+export const serviceUrlPattern = `^https?://([A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(:0{0,4}${portPattern})?(/[^?#\\s\\\\]*)?$`;
 
 /** The same in words, for messages. */
 export const serviceUrlForm = 'a host, perhaps a port and a path, but no user, query or fragment';
