@@ -167,7 +167,7 @@ export const minterDeploymentSpec = object(
       'The identity of the pods.',
       {
         create: flag(
-          'Create the service account; false uses an existing one, as all but one of the minters that share one must.',
+          'Create the service account; false uses an existing one. Of the minters that share a service account, only one may create it.',
           { default: true },
         ),
         name: optional(

@@ -81,6 +81,7 @@ test('of two minters that create one service account, the second is refused by n
   await idle();
   const first = refused() === 'one' ? 'two' : 'one';
   expect(ready(refused()!)?.message).toContain(`belongs to MinterDeployment ${first}`);
+  expect(ready(refused()!)?.message).toContain('; set serviceAccount.create: false to share it');
   const applies = (): number => server.seen({ verb: 'apply', plural: 'serviceaccounts' }).length;
   const before = applies();
   expect(before).toBeLessThanOrEqual(2);

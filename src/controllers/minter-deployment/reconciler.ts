@@ -135,7 +135,7 @@ export function setupMinterDeployment(
       pods: running.length,
       applyFailures: outcome.failures.map(({ kind, object, error }) => ({
         kind,
-        refusal: withGrant(refusalOf(error, object), key.namespace ?? '', settings.namespace),
+        refusal: withRemedy(kind, refusalOf(error, object), key.namespace ?? '', settings.namespace),
       })),
       missing,
       imagePull: imagePullTrouble(all),
@@ -231,8 +231,13 @@ async function mayExist(look: Promise<unknown>): Promise<boolean> {
   }
 }
 
-/** Permissions for minters are granted per namespace; the message names the command that grants them. */
-function withGrant(refusal: Refusal, namespace: string, operatorNamespace: string): Refusal {
+/**
+ * Permissions for minters are granted per namespace; the message names the command that grants them. That of a service
+ * account which another minter creates names the field that shares it.
+ */
+function withRemedy(kind: string, refusal: Refusal, namespace: string, operatorNamespace: string): Refusal {
+  if (kind === 'ServiceAccount' && refusal.reason === 'Conflict')
+    return { ...refusal, message: `${refusal.message}; set serviceAccount.create: false to share it` };
   if (refusal.reason !== 'Forbidden' || !/ cannot \w+ resource /.test(refusal.message)) return refusal;
   const grant = grantMinters(namespace, operatorNamespace);
   return { ...refusal, message: `${refusal.message}; give the operator its rights in this namespace: ${grant}` };
