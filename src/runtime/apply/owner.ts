@@ -39,7 +39,8 @@ export function requireSameNamespace(resource: ResourceRef, child: KubeObject, o
 
 /**
  * An object that another owner controls is not taken over: two owners that want one child would take it from each other
- * without end. An owner of the same kind and name is this one before it was deleted and made again.
+ * without end. An owner of the same kind and name, but with another uid, is this owner's deleted predecessor: its
+ * children are taken over.
  * Errors: ERR_APPLY_CONFLICT, which names the other owner.
  */
 export function refuseForeign(resource: ResourceRef, found: KubeObject, { object, resource: of }: Owner): void {
