@@ -32,7 +32,12 @@ const notes = 'cat "$OTEL_EBPF_CONFIG_PATH" >> "$LOG"; exec sleep 60';
 
 function start(
   program: string,
-  { stopMs = 12_000, pollMs = 2, read = (path: string): Buffer => readFileSync(path) } = {},
+  {
+    stopMs = 12_000,
+    pollMs = 2,
+    read = (path: string): Buffer => readFileSync(path),
+    say = (_level: string, _text: string): void => {},
+  } = {},
 ): void {
   supervisor = new Supervisor({
     config,
@@ -43,7 +48,7 @@ function start(
     pollMs,
     stopMs,
     read,
-    say: () => {},
+    say,
   });
   ended = supervisor.run();
 }
@@ -135,6 +140,17 @@ test('while the ordered file cannot be copied, the instrument runs on; it restar
   rmSync(blocked, { recursive: true });
   supervisor!.look();
   expect((await runs('a: 2\n')).starts).toBe(2);
+});
+
+test('a copy that fails because its folder is gone is logged once', async () => {
+  const said: string[] = [];
+  start(notes, { pollMs: 3_600_000, say: (level, text) => void said.push(`${level} ${text}`) });
+  await runs('a: 1\n');
+  rmSync(join(dir, 'own'), { recursive: true });
+  await write('a: 2\n');
+  supervisor!.look();
+  supervisor!.look();
+  expect(said).toEqual([expect.stringMatching(/^WARN the instrument keeps its configuration: ENOENT/)]);
 });
 
 test('a state that cannot be written is written once it can be', async () => {

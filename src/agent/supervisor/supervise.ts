@@ -59,7 +59,7 @@ export class Supervisor {
   #unmatched = '';
   /** The state that `state.json` must hold, until it is written; else null. */
   #unwritten: string | null = null;
-  /** The fault that was last told, so that one that lasts is not told at every poll. */
+  /** The last fault in the log: a fault that stays is logged once, not at every poll. */
   #told = '';
   #poller: NodeJS.Timeout | undefined;
   #over = false;
@@ -114,12 +114,13 @@ export class Supervisor {
    */
   #take(): boolean {
     const { config, order: path } = this.#options;
+    let bytes: Buffer | undefined;
     try {
       const { ino, mtimeMs, size } = statSync(config);
       const order = readFileSync(path, 'utf8').trim();
       const seen = `${order} ${ino} ${mtimeMs} ${size}`;
       if (order === this.#copied || seen === this.#unmatched) return false;
-      const bytes = this.#read(config);
+      bytes = this.#read(config);
       if (order === hashOf(bytes)) {
         this.#keep(bytes);
         this.#told = '';
@@ -127,8 +128,8 @@ export class Supervisor {
       }
       this.#unmatched = seen;
     } catch (error) {
-      // There is no order yet, or the agent is about to write it.
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+      // Before the config is read: the agent has written no order yet, or is about to replace a file.
+      if (bytes === undefined && (error as NodeJS.ErrnoException).code === 'ENOENT') return false;
       const { message } = error as Error;
       if (message !== this.#told) this.#say('WARN', `the instrument keeps its configuration: ${message}`);
       this.#told = message;
