@@ -28,8 +28,8 @@ export type RememberedFailure = Static<typeof failureSchema>;
 /** The ConfigMap in which one leader leaves the failures to the next. */
 export const failureConfigMap = 'svc-capture-failures';
 const dataKey = 'failures.json';
-/** The most failures that are stored, and the longest message: together they fit into the 1 MiB of a ConfigMap. */
-const maxRows = 1_500;
+/** The longest text of failures: with its metadata, the ConfigMap stays within the 1 MiB that the API server takes. */
+const maxTextBytes = 1_000_000;
 const maxMessage = 200;
 
 export interface FailureMemoryOptions {
@@ -151,13 +151,17 @@ function renamed(_key: string, value: unknown): unknown {
 }
 
 /**
- * The rows as text. Each has the hash of the file also as `yaml`: release 0.1.0 counts a record without it as damaged,
- * so a leader of that release would retry every file that failed.
+ * The rows as text; those beyond its size are left out. Each has the hash of the file also as `yaml`: release 0.1.0
+ * counts a record without it as damaged, so a leader of that release would retry every file that failed.
  */
 function textOf(failures: readonly RememberedFailure[]): string {
-  const rows = failures
-    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
-    .slice(0, maxRows)
-    .map((row) => ({ ...row, message: cutToUnits(row.message, maxMessage), yaml: row.yamlHash }));
-  return canonicalJson(rows);
+  const rows: string[] = [];
+  let bytes = '[]'.length;
+  for (const row of failures.toSorted((a, b) => (a.node < b.node ? -1 : 1))) {
+    const text = canonicalJson({ ...row, message: cutToUnits(row.message, maxMessage), yaml: row.yamlHash });
+    bytes += Buffer.byteLength(text) + ','.length;
+    if (bytes > maxTextBytes) break;
+    rows.push(text);
+  }
+  return `[${rows.join(',')}]`;
 }
