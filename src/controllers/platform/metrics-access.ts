@@ -6,8 +6,8 @@ import { keyOf, type Informer, type ReconcileContext } from '../../runtime/index
 const isAccess = ({ metadata }: KubeObject): boolean => metadata.name === names.customMetricsAccess;
 
 /**
- * Whether an object may be pruned as far as its name and its writers say. Other adapters use the name of the
- * autoscalers' role and binding, too, so these are pruned only where nobody but `manager` wrote them. Pure.
+ * False for the autoscalers' role and binding where `manager` is not their only writer: other adapters use the same name.
+ * True for all other objects. Pure.
  */
 export function mayPruneAccess(object: KubeObject, manager: string): boolean {
   return !isAccess(object) || isWrittenOnlyBy(object, manager);
