@@ -99,8 +99,10 @@ export const ackSchema = Type.Object({
 
 export const agentStatusSchema = Type.Object({
   node: Type.String({ maxLength: 253 }),
-  /** Grows with each change of the other members. */
+  /** Grows with each change of the other members, except `time`. */
   revision: count,
+  /** When the agent made this status, by the clock of its node. Agents up to 0.1.0 do not send it. */
+  time: Type.Optional(time),
   ack: Type.Union([ackSchema, Type.Null()]),
   instrument: Type.Object({
     up: Type.Boolean(),
@@ -121,6 +123,7 @@ export const agentStatusSchema = Type.Object({
       droppedSeries: count,
       /** Spans refused by the monitor's own ceiling since its config came into force; absent for none. */
       droppedSpans: Type.Optional(count),
+      /** When its newest sample arrived, by the clock of the node as it was set when the status was made. */
       lastSampleTime: Type.Optional(time),
       /** Absent for a monitor with data, and when no obstacle is known. */
       obstacle: Type.Optional(

@@ -248,6 +248,7 @@ export class CaptureState {
     return {
       node: this.#options.node,
       revision: this.#revision,
+      time: new Date(this.#options.clock.now()).toISOString(),
       ack: this.#ack,
       instrument: {
         up,

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { silentLogger } from '../../base/logger.ts';
 import { FakeClock } from '../../testing/fake-clock.ts';
+import type { CaptureMonitorRule } from '../../capture/index.ts';
 import { kernelFault, listeningPorts, perfEventParanoid } from './capture-facts.ts';
 import { type CaptureFacts, obstacleOf, ObstacleWatch } from './obstacles.ts';
 
@@ -60,8 +61,8 @@ test('of a long list of ports, the obstacle names the first ones and the number 
 
 test('facts are read only for monitors without samples, limits always; a sample clears an obstacle', async () => {
   const clock = new FakeClock(1_000_000_000);
-  const monitor = { rule, lastSampleMs: 0 };
-  const busy = { rule: { ...rule, name: 'busy' }, lastSampleMs: clock.now() + 15_000 };
+  const monitor: { rule: CaptureMonitorRule; lastSampleAt: number | null } = { rule, lastSampleAt: null };
+  const busy = { rule: { ...rule, name: 'busy' }, lastSampleAt: clock.monotonic() + 15_000 };
   const asked: string[][] = [];
   const limit = { certain: true, message: 'no Go' };
   const watch = new ObstacleWatch({
@@ -79,8 +80,9 @@ test('facts are read only for monitors without samples, limits always; a sample 
   expect(watch.of(rule).obstacle?.reason).toBe('NotAttached');
   expect(watch.of(busy.rule)).toEqual({});
   expect(watch.limits).toEqual({ limits: [limit] });
-  busy.lastSampleMs = clock.now() + 15_000;
-  monitor.lastSampleMs = clock.now();
+  clock.jumpWall(3_600_000);
+  busy.lastSampleAt = clock.monotonic() + 15_000;
+  monitor.lastSampleAt = clock.monotonic();
   await clock.advance(15_000);
   expect(watch.of(rule)).toEqual({});
   expect(watch.limits).toEqual({});

@@ -72,8 +72,8 @@ function refusal(paranoid: number | null): string {
 export interface ObstacleWatchOptions {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** The monitors of this node with the time of their newest sample, ms since the epoch; 0 for none. */
-  readonly monitors: () => readonly { rule: CaptureMonitorRule; lastSampleMs: number }[];
+  /** The monitors of this node, and when the newest sample of each arrived: monotonic time in ms, null for none. */
+  readonly monitors: () => readonly { rule: CaptureMonitorRule; lastSampleAt: number | null }[];
   /** Gathers the facts for the monitors that have no data. */
   readonly facts: (idle: readonly CaptureMonitorRule[]) => Promise<CaptureFacts>;
   /** What the running instrument cannot capture on this node. */
@@ -122,8 +122,9 @@ export class ObstacleWatch {
     const { clock, logger, monitors, facts, limits } = this.#options;
     try {
       this.#limits = await limits();
-      const idle = monitors().flatMap(({ rule, lastSampleMs }) =>
-        lastSampleMs < clock.now() - settleMs && rule.pods.length > 0 ? [rule] : [],
+      const recent = clock.monotonic() - settleMs;
+      const idle = monitors().flatMap(({ rule, lastSampleAt }) =>
+        (lastSampleAt === null || lastSampleAt < recent) && rule.pods.length > 0 ? [rule] : [],
       );
       const known = idle.length > 0 ? await facts(idle) : null;
       this.#found = new Map(

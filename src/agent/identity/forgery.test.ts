@@ -81,7 +81,7 @@ function seriesOf(
   const at = { wall: 1.8e12, mono: 0 };
   mapper.add({ resources: [{ attributes: resource, scopes }] }, at, sink);
   mapper.flush(sink);
-  expect(mapper.limits.monitors).toMatchObject([{ activeSeries: 0, lastSampleMs: 0 }]);
+  expect(mapper.limits.monitors).toMatchObject([{ activeSeries: 0, lastSampleAt: null }]);
   return found;
 }
 

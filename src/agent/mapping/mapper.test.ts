@@ -503,7 +503,7 @@ const rule = (change: Partial<CaptureMonitorRule>): CaptureMonitorRule => ({
 });
 const pod = (name: string): Record<string, string> => ({ 'service.instance.id': `shop.${name}.` });
 
-test('series of a pod count for the monitor that covers it, with the time of the last sample', () => {
+test('series of a pod count for the monitor that covers it, with the time at which the last sample arrived', () => {
   const { send, mapper } = setUp({ monitors: [rule({}), rule({ name: 'other', pods: ['p2'] })] });
   send(
     1,
@@ -515,10 +515,18 @@ test('series of a pod count for the monitor that covers it, with the time of the
       pod('p1'),
     ),
   );
-  expect(mapper.limits.monitors.map((m) => [m.activeSeries, m.lastSampleMs])).toEqual([
-    [2, t0 + 2_000],
-    [0, 0],
+  expect(mapper.limits.monitors.map((m) => [m.activeSeries, m.lastSampleAt])).toEqual([
+    [2, 1_000],
+    [0, null],
   ]);
+});
+
+test('after the clock of the node was set back, points that come behind their series’ newest count as arrived', () => {
+  const { send, mapper, sink, at } = setUp({ monitors: [rule({})] });
+  send(1, counter([{ at: 1, value: 1 }], pod('p1')));
+  const behind = { wall: at(-590).wall, mono: 11_000 };
+  mapper.add(counter([{ at: -590, start: -700, value: 2 }], pod('p1')), behind, sink);
+  expect(mapper.limits.monitors).toMatchObject([{ lastSampleAt: 11_000 }]);
 });
 
 const routes = (n: number, at = 1): PointOf[] =>

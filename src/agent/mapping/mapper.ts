@@ -238,7 +238,7 @@ export class SeriesMapper {
     if (first || reset || stream.shape.mode !== 'counter' || stream.shape.kind === 'summary') {
       this.#accumulate(stream, { values, first, reset, tMs }, sink);
     } else this.#advance(stream, values, tMs, sink);
-    for (const monitor of stream.monitors) if (monitor.lastSampleMs < tMs) monitor.lastSampleMs = tMs;
+    for (const monitor of stream.monitors) monitor.lastSampleAt = now.mono;
     stream.startNs = point.startNs;
     stream.endedMs = 0;
   }
@@ -252,7 +252,9 @@ export class SeriesMapper {
   #showBehind(stream: Stream, expanded: Expanded, now: Moment): void {
     const { point, shape } = expanded;
     stream.seenMs = now.mono;
-    if (point.noValue || shape.mode === 'increment' || !sameShape(shape, stream.shape)) return;
+    if (point.noValue) return;
+    for (const monitor of stream.monitors) monitor.lastSampleAt = now.mono;
+    if (shape.mode === 'increment' || !sameShape(shape, stream.shape)) return;
     if (stream.endedMs !== 0) this.#revive(stream);
     stream.endedMs = 0;
     countBehind(stream, expanded);

@@ -24,8 +24,8 @@ export interface MonitorCounts {
   activeSeries: number;
   /** Series now left out or folded into the overflow series. */
   droppedSeries: number;
-  /** Time of the newest sample of its pods, ms; 0 before the first. */
-  lastSampleMs: number;
+  /** When the newest sample of its pods arrived: monotonic time in ms, null before the first. */
+  lastSampleAt: number | null;
 }
 
 /** Where a group's series are counted, whichever stream they are for. */
@@ -77,7 +77,7 @@ export class SeriesLimits {
    * again.
    */
   reset(limits: CaptureConfig['limits'], rules: readonly CaptureMonitorRule[]): void {
-    const seen = new Map(this.#monitors.map((m) => [monitorKey(m.rule), m.lastSampleMs]));
+    const seen = new Map(this.#monitors.map((m) => [monitorKey(m.rule), m.lastSampleAt]));
     this.#limits = limits;
     this.#node = 0;
     this.#overflow = 0;
@@ -153,10 +153,15 @@ export class SeriesLimits {
     };
   }
 
-  #index(rules: readonly CaptureMonitorRule[], lastSamples: ReadonlyMap<string, number>): void {
+  #index(rules: readonly CaptureMonitorRule[], lastSamples: ReadonlyMap<string, number | null>): void {
     this.#byPod = new Map();
     this.#monitors = rules.map((rule) => {
-      const counts = { rule, activeSeries: 0, droppedSeries: 0, lastSampleMs: lastSamples.get(monitorKey(rule)) ?? 0 };
+      const counts = {
+        rule,
+        activeSeries: 0,
+        droppedSeries: 0,
+        lastSampleAt: lastSamples.get(monitorKey(rule)) ?? null,
+      };
       for (const pod of rule.pods) appendTo(this.#byPod, `${rule.namespace}/${pod}`, counts);
       return counts;
     });

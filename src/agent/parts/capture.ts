@@ -36,7 +36,7 @@ export function openCapture(settings: AgentSettings, data: AgentData, deps: Capt
     clock,
     logger,
     onConfig: data.setConfig,
-    counts: () => countsOf(data, obstacles),
+    counts: () => countsOf(data, obstacles, clock),
   });
   const obstacles: ObstacleWatch = new ObstacleWatch({
     clock,
@@ -56,15 +56,16 @@ export function openCapture(settings: AgentSettings, data: AgentData, deps: Capt
 function countsOf(
   { mapper, ingest, spans, exports }: AgentData,
   obstacles: ObstacleWatch,
+  clock: Clock,
 ): Pick<AgentStatus, 'monitors' | 'limits' | 'totals' | 'exports' | 'secrets'> {
   return cutTexts({
-    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleMs }, i) => ({
+    monitors: mapper.limits.monitors.map(({ rule, activeSeries, droppedSeries, lastSampleAt }, i) => ({
       namespace: rule.namespace,
       name: rule.name,
       activeSeries,
       droppedSeries,
       ...(spans.monitors[i]?.dropped ? { droppedSpans: spans.monitors[i].dropped } : {}),
-      ...(lastSampleMs === 0 ? {} : { lastSampleTime: new Date(lastSampleMs).toISOString() }),
+      ...(lastSampleAt === null ? {} : { lastSampleTime: wallTime(clock, lastSampleAt) }),
       ...obstacles.of(rule),
     })),
     ...obstacles.limits,
@@ -72,4 +73,13 @@ function countsOf(
     ...(exports.secretsRevision === '' ? {} : { secrets: exports.secretsRevision }),
     totals: { series: mapper.table.size, ...ingest.totals },
   });
+}
+
+/**
+ * A moment of the monotonic clock by the wall clock as it is set now, in whole seconds: to the millisecond, the text for
+ * one moment would change from call to call.
+ */
+function wallTime(clock: Clock, at: number): string {
+  const ms = clock.now() - (clock.monotonic() - at);
+  return new Date(Math.round(ms / 1_000) * 1_000).toISOString();
 }

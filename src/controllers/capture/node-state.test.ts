@@ -54,9 +54,11 @@ function anEditedNode(): NodeState {
   return node;
 }
 
-test('a new leader takes the time of the last restart from the agent', () => {
+test('a new leader takes the time of the last restart from the agent, whose clock may be behind', () => {
   const start = new Date(wall - 20_000).toISOString();
   expect(aNode(statusOf({}, { start, restarts: 2 })).rolloutNode(1_000_000)!.restartedAt).toBe(980_000);
+  const behind = { ...statusOf({}, { start, restarts: 2 }), time: new Date(wall - 5_000).toISOString() };
+  expect(aNode(behind).rolloutNode(1_000_000)!.restartedAt).toBe(985_000);
 });
 
 test('the first start of an instrument is not a restart', () => {

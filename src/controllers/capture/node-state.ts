@@ -1,4 +1,5 @@
 import { isOperatorError, errorText } from '../../base/errors.ts';
+import { parseRfc3339 } from '../../base/text/rfc3339.ts';
 import { canonicalJson } from '../../base/canonical-json.ts';
 import {
   captureHash,
@@ -72,6 +73,11 @@ export class NodeState {
   error: string | null = null;
   desired: NodeConfig | null = null;
   status: AgentStatus | null = null;
+  /**
+   * What to add to a time of `status` for the time by our clock, ms: how far our clock was ahead of the node's when the
+   * status arrived. 0 when the agent does not say its time.
+   */
+  clockOffsetMs = 0;
   hold: HoldReason | null = null;
   /** When a wait for the next restart ends, wall time in ms; null when no such end is known. */
   waitsUntil: number | null = null;
@@ -194,8 +200,9 @@ export class NodeState {
    */
   heard(status: AgentStatus, now: { monotonic: number; wall: number }): KnownConfig | null {
     const { start, restarts, runs, restarting } = status.instrument;
+    this.clockOffsetMs = status.time === undefined ? 0 : now.wall - (parseRfc3339(status.time) ?? now.wall);
     if (!this.status && this.#restartedAt === null && start !== undefined && restarts > 0) {
-      const age = now.wall - Date.parse(start);
+      const age = now.wall - (Date.parse(start) + this.clockOffsetMs);
       if (age >= 0) this.#restartedAt = now.monotonic - age;
     }
     this.spanDrops.note(status.monitors, now.wall);

@@ -95,6 +95,15 @@ describe('Capturing', () => {
       expect(conditionsOf({ nodes: other })['Capturing']).toBe('True/TrafficSeen');
     },
   );
+  test.each([-3_600_000, -90_000, 90_000, 3_600_000])(
+    'judges the age of a sample by the clock of its node, which is off by %d ms',
+    (offMs) => {
+      const time = new Date(now + offMs).toISOString();
+      const capturing = (ageMs: number): string | undefined =>
+        conditionsOf({ nodes: { 'node-1': { ...samples(ageMs - offMs), time } } })['Capturing'];
+      expect([capturing(5_000), capturing(120_000)]).toEqual(['True/TrafficSeen', 'False/NoTraffic']);
+    },
+  );
   test('prefers the error that ended the instrument to the obstacles of single pods', () => {
     const nodes = { 'node-1': hindered('NotAttached'), 'node-2': crashed('MissingCapability') };
     const { status } = scene({ nodes });

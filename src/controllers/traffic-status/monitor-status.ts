@@ -128,7 +128,7 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
     }
     data.activeSeries += row.activeSeries;
     data.droppedSeries += row.droppedSeries;
-    const at = row.lastSampleTime === undefined ? Number.NaN : Date.parse(row.lastSampleTime);
+    const at = row.lastSampleTime === undefined ? Number.NaN : Date.parse(row.lastSampleTime) + node.clockOffsetMs;
     if (Number.isNaN(at)) continue;
     data.lastSampleMs = Math.max(data.lastSampleMs ?? 0, at);
     if (at >= recent) data.capturing++;
