@@ -1,4 +1,6 @@
+import { parseRfc3339 } from '../../base/text/rfc3339.ts';
 import { isObject } from '../../base/text/texts.ts';
+import type { KubeObject } from '../meta.ts';
 import type { DepartedNode, EarlierNodes, NodeRecord, ServingNode } from './node-record.ts';
 
 /** The ConfigMap in the operator's namespace with the record of serving and departed nodes. It has one writer. */
@@ -55,7 +57,18 @@ export interface ReadRecord {
   readonly refused: readonly string[];
 }
 
-/** Reads the record. Only the invalid entries are refused, and all others are used. Never throws. Pure. */
+/**
+ * The later of two times that have passed: `nowMs` of this machine's clock, which may lag, and the API server's when it
+ * stored the record.
+ */
+export function passedAt({ metadata }: KubeObject, nowMs: number): number {
+  return Math.max(nowMs, ...(metadata.managedFields ?? []).map(({ time }) => parseRfc3339(time ?? '') ?? nowMs));
+}
+
+/**
+ * Reads the record. Only the invalid entries are refused, and all others are used. `nowMs`: see `passedAt`. Never
+ * throws. Pure.
+ */
 export function readRecordData(data: unknown, nowMs: number): ReadRecord {
   const refused: string[] = [];
   const members = isObject(data) ? data : {};
@@ -133,8 +146,8 @@ class Fields {
   }
 
   /**
-   * A departure in the future was written by a clock that was ahead, or this clock lags: it counts as the latest one
-   * that is accepted, with the same retention. To refuse it would make the node forgotten.
+   * A departure in the future was written by a clock that was ahead: it counts as the latest one that is accepted, with
+   * the same retention. To refuse it would make the node forgotten.
    */
   span() {
     const [fromMs, leftMs, untilMs] = [this.time('from'), this.time('left'), this.time('until')];

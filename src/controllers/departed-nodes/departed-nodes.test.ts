@@ -45,6 +45,7 @@ afterEach(() => harness.stop());
 async function run(objects: readonly KubeObject[]): Promise<void> {
   logged = [];
   keeps = {};
+  let passed = (): number => 0;
   harness = await runController(
     (env) =>
       setupDepartedNodes(env, {
@@ -54,8 +55,13 @@ async function run(objects: readonly KubeObject[]): Promise<void> {
       }),
     [daemonSet, ...objects],
     noFaults,
-    { logger: createLogger({ write: (line) => void logged.push(line) }) },
+    {
+      logger: createLogger({ write: (line) => void logged.push(line) }),
+      // The API server's clock is right, wherever the operator's jumps.
+      server: { now: () => Date.UTC(2026, 0, 1) + passed() },
+    },
   );
+  passed = () => harness.clock.monotonic();
   await harness.idle();
 }
 
@@ -248,10 +254,27 @@ test('a node that leaves while the clock lags behind its creation stays on recor
   harness.clock.jumpWall(-hour);
   leave('a');
   await untilGone('a');
+  await harness.clock.advance(5_000);
+  await harness.idle();
   harness.clock.jumpWall(hour);
   expect(record().departed).toMatchObject([{ node: 'a', fromMs: Date.UTC(2026, 0, 1), leftMs: Date.UTC(2026, 0, 1) }]);
   expect(logged.filter((line) => line.includes('node left'))).toHaveLength(1);
   expect(logged.join()).not.toContain('invalid parts');
+});
+
+test('a leader whose clock lags keeps the times of the departures that an earlier leader wrote', async () => {
+  await run([aNode('a'), podOf('a'), aNode('b'), podOf('b')]);
+  leave('a');
+  await untilGone('a');
+  const departure = record().departed!;
+  harness.clock.jumpWall(-3 * hour);
+  harness.server.put(nodes, aNode('c'));
+  harness.server.put(pods, podOf('c'));
+  await harness.passUntil(() => names(record().serving).join() === 'b,c', 'record of c');
+  await harness.clock.advance(5_000);
+  await harness.idle();
+  harness.clock.jumpWall(3 * hour);
+  expect(record().departed).toEqual(departure);
 });
 
 test('many nodes that leave at the same time cause few writes', async () => {

@@ -1,6 +1,6 @@
 import { expectedAgents, type DaemonSetView, type NodeView, type PodView } from '../../api/agents/expected-agents.ts';
 import { emptyRecord, noted, type NodeRecord } from '../../api/agents/node-record.ts';
-import { nodeRecordName, readRecordData, recordData, type RecordData } from '../../api/agents/record-text.ts';
+import { nodeRecordName, passedAt, readRecordData, recordData, type RecordData } from '../../api/agents/record-text.ts';
 import { sightingsOf } from '../../api/agents/sightings.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { builtinRetention } from '../../capture/index.ts';
@@ -80,7 +80,7 @@ export function setupDepartedNodes(env: ControllerEnvironment, options: Departed
     if (restMs > 0) return { requeueAfterMs: restMs };
     const nowMs = clock.now();
     const live = records.get(name);
-    const { record, refused } = readRecordData(live?.['data'], nowMs);
+    const { record, refused } = readRecordData(live?.['data'], live ? passedAt(live, nowMs) : nowMs);
     if (refused.length > 0) {
       const faults = refused.slice(0, maxTold);
       logger.error('invalid parts of the record of nodes that left are ignored', { faults, count: refused.length });

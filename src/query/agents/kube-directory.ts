@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { expectedAgents } from '../../api/agents/expected-agents.ts';
 import type { DaemonSetView, ExpectedAgent, NodeView, PodView } from '../../api/agents/expected-agents.ts';
-import { nodeRecordName, readRecordData } from '../../api/agents/record-text.ts';
+import { nodeRecordName, passedAt, readRecordData } from '../../api/agents/record-text.ts';
 import { sightingsOf } from '../../api/agents/sightings.ts';
 import type { Sighting } from '../../api/agents/sightings.ts';
 import type { Clock } from '../../base/clock.ts';
@@ -110,7 +110,7 @@ function watchRecord(
   const configMap = `${namespace}/${nodeRecordName}`;
   maps.onEvent(({ type, object }) => {
     if (type === 'deleted') return logger.warn('the record of nodes that left was deleted', { configMap });
-    const { record, refused } = readRecordData(object['data'], clock.now());
+    const { record, refused } = readRecordData(object['data'], passedAt(object, clock.now()));
     gone.recorded(record);
     if (refused.length > 0) {
       const faults = refused.slice(0, maxTold);

@@ -95,7 +95,7 @@ export class Storage {
       name,
       uid: randomUUID(),
       ...(hasGeneration(resource) ? { generation: 1 } : {}),
-      creationTimestamp: `${new Date(this.#now()).toISOString().slice(0, 19)}Z`,
+      creationTimestamp: this.#time(),
     };
     if (meta.manager) this.#own(undefined, created, meta);
     return this.#store(resource, 'ADDED', created, undefined);
@@ -144,10 +144,20 @@ export class Storage {
     object.metadata = { ...object.metadata, name, ...(namespace ? { namespace } : {}) };
     const { apiVersion } = resource;
     const { manager, subresource } = meta;
-    const entry = { manager, operation: 'Apply' as const, apiVersion, fieldsType: 'FieldsV1', fieldsV1: claimed };
-    object.metadata.managedFields = [...remaining, subresource ? { ...entry, subresource } : entry];
+    const entry: ManagedFieldsEntry = {
+      manager,
+      operation: 'Apply',
+      apiVersion,
+      time: mine?.time ?? this.#time(),
+      fieldsType: 'FieldsV1',
+      fieldsV1: claimed,
+      ...(subresource ? { subresource } : {}),
+    };
+    object.metadata.managedFields = [...remaining, entry];
     if (!old) return this.create(resource, object);
-    return this.#replace(resource, this.#confine(old, object, subresource), old);
+    const next = this.#confine(old, object, subresource);
+    if (stable(next) !== stable(old)) entry.time = this.#time();
+    return this.#replace(resource, next, old);
   }
 
   /** Deletes the object or, while it has finalizers, sets its deletionTimestamp. */
@@ -165,7 +175,7 @@ export class Storage {
     }
     if ((old.metadata.finalizers ?? []).length === 0) return this.#drop(resource, structuredClone(old));
     if (old.metadata.deletionTimestamp) return old;
-    const deletionTimestamp = `${new Date(this.#now()).toISOString().slice(0, 19)}Z`;
+    const deletionTimestamp = this.#time();
     const metadata = { ...old.metadata, ...nextGeneration(old), deletionTimestamp };
     return this.#store(resource, 'MODIFIED', { ...old, metadata }, old);
   }
@@ -200,6 +210,7 @@ export class Storage {
       manager: meta.manager!,
       operation: 'Update' as const,
       apiVersion: object.apiVersion,
+      time: this.#time(),
       fieldsV1: changed,
     };
     const own =
@@ -238,6 +249,11 @@ export class Storage {
     const stored = this.#emit(resource, type, object, old);
     this.#objects.set(storageKey(resource, stored.metadata.namespace, stored.metadata.name!), stored);
     return stored;
+  }
+
+  /** The server's time as it stands in metadata: in whole seconds. */
+  #time(): string {
+    return `${new Date(this.#now()).toISOString().slice(0, 19)}Z`;
   }
 
   #emit(resource: ResourceRef, type: StoredEvent['type'], object: KubeObject, old: KubeObject | undefined): KubeObject {
