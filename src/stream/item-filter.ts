@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import { RE2JS } from 're2js';
-import { ownLabel } from '../base/collections/own-label.ts';
+import { ownValue } from '../base/collections/own-value.ts';
 import { parseDuration } from '../base/duration.ts';
 import { OperatorError } from '../base/errors.ts';
 import { compileOnce } from '../base/text/compile-pattern.ts';
@@ -216,13 +216,13 @@ function requirement(part: string, field: string): (labels: Labels) => boolean {
     const values = new Set<string | undefined>(set[4]!.split(',').map((v) => v.trim()));
     const name = set[1]!;
     const wanted = set[3] === 'in';
-    return (labels) => values.has(ownLabel(labels, name)) === wanted;
+    return (labels) => values.has(ownValue(labels, name)) === wanted;
   }
   const equality = equalityForm.exec(part);
   if (equality) {
     const [, name = '', , operator, value = ''] = equality;
     const wanted = operator !== '!=';
-    return (labels) => (ownLabel(labels, name) === value) === wanted;
+    return (labels) => (ownValue(labels, name) === value) === wanted;
   }
   const exists = existsForm.exec(part);
   if (!exists)

@@ -1,5 +1,5 @@
 import { namingLabels } from '../../api/v1alpha1/index.ts';
-import { ownLabel } from '../../base/collections/own-label.ts';
+import { ownValue } from '../../base/collections/own-value.ts';
 import { compareUtf8 } from '../../tsdb/index.ts';
 import { isReservedLabel } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -125,7 +125,7 @@ export function subjectLabels(
   if (shown !== undefined) added.set('server_address', truncate(valueText(shown), maxValueLength));
   for (const key of pod ? podLabels : []) {
     const name = `label_${labelName(key)}`;
-    const value = redactor.label(name, ownLabel(pod!.labels, key) ?? '');
+    const value = redactor.label(name, ownValue(pod!.labels, key) ?? '');
     if (value && !drop.has(name)) added.set(name, truncate(value, maxValueLength));
   }
   if (added.size === 0) return base;

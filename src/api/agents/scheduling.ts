@@ -1,4 +1,4 @@
-import { ownLabel } from '../../base/collections/own-label.ts';
+import { ownValue } from '../../base/collections/own-value.ts';
 
 /** The parts of a Node and of a pod template that decide whether a DaemonSet has a pod on the node. */
 export interface NodeForScheduling {
@@ -60,7 +60,7 @@ const daemonTolerated = new Set(
 /** Whether a DaemonSet with this pod template should have a pod on the node, ready or not. Pure. */
 export function shouldRunOn(pod: PodForScheduling, node: NodeForScheduling): boolean {
   const labels = node.metadata.labels ?? {};
-  for (const [key, value] of Object.entries(pod.nodeSelector ?? {})) if (ownLabel(labels, key) !== value) return false;
+  for (const [key, value] of Object.entries(pod.nodeSelector ?? {})) if (ownValue(labels, key) !== value) return false;
   const required = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   if (required && !(required.nodeSelectorTerms ?? []).some((term) => termMatches(term, node))) return false;
   return (node.spec?.taints ?? []).every(
@@ -78,7 +78,7 @@ function termMatches(term: Term, node: NodeForScheduling): boolean {
   if (expressions.length + fields.length === 0) return false;
   const labels = node.metadata.labels ?? {};
   return (
-    expressions.every((r) => requirementMatches(r, ownLabel(labels, r.key))) &&
+    expressions.every((r) => requirementMatches(r, ownValue(labels, r.key))) &&
     fields.every((r) => requirementMatches(r, r.key === 'metadata.name' ? node.metadata.name : undefined))
   );
 }

@@ -104,6 +104,15 @@ test('a value that is too long for an agent keeps no token of others from it, an
   expect(delivered()).toEqual({ 'bank/mimir/token': 't0p-secret' });
 });
 
+test('a key that has the name of a member of every JavaScript object is missing like any other', async () => {
+  await aCluster();
+  putToken('t0p-secret');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  const [one] = exported.export;
+  world.putMonitor('shop/m', { ...exported, export: [{ ...one!, secretRef: { name: 'mimir', key: 'constructor' } }] });
+  await shows('ResolvedRefs', 'False/SecretNotFound');
+});
+
 test('the conditions of a policy report a failing destination, and its recovery', async () => {
   world = await CaptureWorld.start({ nodes: 2 });
   const { name, endpoint, type } = exported.export[0]!;

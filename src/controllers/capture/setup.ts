@@ -1,6 +1,7 @@
 import type { TrafficMonitor, ClusterTrafficPolicy } from '../../api/v1alpha1/index.ts';
 import { clusterTrafficPolicies, trafficMonitors } from '../../api/v1alpha1/index.ts';
 import type { KubeObject } from '../../api/meta.ts';
+import { ownValue } from '../../base/collections/own-value.ts';
 import { coreResources } from '../../kube/index.ts';
 import type { AgentTransport } from '../../capture/index.ts';
 import { changed, type ControllerEnvironment, type Informer } from '../../runtime/index.ts';
@@ -140,7 +141,7 @@ async function readSecretKey(
   const secret = (await env.client.get(coreResources.secrets, { namespace, name }, { signal })) as KubeObject & {
     data?: Record<string, string>;
   };
-  const value = secret.data?.[key];
+  const value = ownValue(secret.data ?? {}, key);
   if (value === undefined) return null;
   const text = Buffer.from(value, 'base64').toString('utf8').trim();
   return { text, version: `${secret.metadata.uid ?? ''}/${secret.metadata.resourceVersion ?? ''}` };

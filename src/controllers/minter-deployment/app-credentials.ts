@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { appIdForm, parseAppId } from '../../api/v1alpha1/app-id.ts';
+import { ownValue } from '../../base/collections/own-value.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
@@ -25,7 +26,7 @@ export function judgeAppCredentials(
     condition: { type, status: 'False', reason, message },
   });
   if (!secret) return no('SecretNotFound', `Secret ${ref.name} does not exist in this namespace`);
-  const encoded = (secret['data'] as Record<string, string> | undefined)?.[ref.key];
+  const encoded = ownValue((secret['data'] ?? {}) as Record<string, string>, ref.key);
   if (encoded === undefined) return no('KeyMissing', `Secret ${ref.name} has no key ${ref.key}`);
   const id = parseAppId(Buffer.from(encoded, 'base64').toString('utf8'));
   if (id === undefined)

@@ -276,6 +276,11 @@ const secret = (data: Record<string, string>): KubeObject => ({
   metadata: { name: 's' },
   data: Object.fromEntries(Object.entries(data).map(([k, v]) => [k, Buffer.from(v).toString('base64')])),
 });
+test('a key that has the name of a member of every JavaScript object is missing like any other', () => {
+  const judged = judgeAppCredentials(secret({ other: '1' }), { name: 's', key: 'constructor' });
+  expect(judged.condition.reason).toBe('KeyMissing');
+});
+
 test.each<[string, KubeObject | undefined, string]>([
   ['is missing', undefined, 'SecretNotFound'],
   ['lacks the key', secret({ other: '1' }), 'KeyMissing'],

@@ -1,4 +1,4 @@
-import { ownLabel } from '../../base/collections/own-label.ts';
+import { ownValue } from '../../base/collections/own-value.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { selectorTerms } from '../../base/text/selector-terms.ts';
 import { anyOf } from '../../base/text/texts.ts';
@@ -44,7 +44,7 @@ export function matchesLabels(
   labels: Readonly<Record<string, string>> = {},
 ): boolean {
   return requirements.every(({ key: name, operator, values }) => {
-    const value = ownLabel(labels, name);
+    const value = ownValue(labels, name);
     if (operator === 'exists') return value !== undefined;
     if (operator === 'missing') return value === undefined;
     const listed = value !== undefined && values.includes(value);

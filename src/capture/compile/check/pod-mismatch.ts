@@ -1,5 +1,5 @@
 import type { TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
-import { ownLabel } from '../../../base/collections/own-label.ts';
+import { ownValue } from '../../../base/collections/own-value.ts';
 import { matchPods, workloadName } from '../select/pods.ts';
 import { matchesSelector } from '../select/selector.ts';
 import type { PodFacts } from '../types.ts';
@@ -7,7 +7,7 @@ import type { PodFacts } from '../types.ts';
 /** Which field of a monitor leaves the pod out, with what the pod has instead; null when none does. Pure. */
 export function podMismatch(spec: TrafficMonitorSpec, pod: PodFacts): string | null {
   for (const [key, wanted] of Object.entries(spec.selector?.matchLabels ?? {})) {
-    if (ownLabel(pod.labels, key) !== wanted)
+    if (ownValue(pod.labels, key) !== wanted)
       return `selector wants label ${key}=${wanted}, the pod has ${labelText(pod, key)}`;
   }
   for (const expression of spec.selector?.matchExpressions ?? []) {
@@ -30,6 +30,6 @@ export function podMismatch(spec: TrafficMonitorSpec, pod: PodFacts): string | n
 }
 
 function labelText({ labels }: PodFacts, key: string): string {
-  const value = ownLabel(labels, key);
+  const value = ownValue(labels, key);
   return value === undefined ? `no label ${key}` : `${key}=${value}`;
 }

@@ -1,5 +1,5 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
-import { ownLabel } from '../../../base/collections/own-label.ts';
+import { ownValue } from '../../../base/collections/own-value.ts';
 import { builtinLimits } from '../../capture-config.ts';
 import { ownNamespace } from '../../instrument-yaml/builtin.ts';
 import { normalisePorts, portRanges, portsText, type PortRange } from '../../ports.ts';
@@ -230,7 +230,7 @@ function exclusionOf(by: string, { ports, executables }: Selection): PodExclusio
 /** True for a pod whose processes the selection may match. Only the instrument knows their executables and ports. */
 function matchesSelection({ namespaces, podLabels, workload, containers }: Selection, pod: PodFacts): boolean {
   if (namespaces && !namespaces.some((glob) => matchesGlob(glob, pod.namespace))) return false;
-  if (!Object.entries(podLabels ?? {}).every(([key, test]) => passes(test, ownLabel(pod.labels, key)))) return false;
+  if (!Object.entries(podLabels ?? {}).every(([key, test]) => passes(test, ownValue(pod.labels, key)))) return false;
   if (containers && !containers.some((glob) => pod.containers.some((name) => matchesGlob(glob, name)))) return false;
   if (!workload) return true;
   const name = workloadName(pod, workload.kind);

@@ -1,5 +1,5 @@
 import type { LabelSelector } from '../../../api/meta.ts';
-import { ownLabel } from '../../../base/collections/own-label.ts';
+import { ownValue } from '../../../base/collections/own-value.ts';
 import type { LabelTest } from '../../instrument-yaml/settings.ts';
 
 type Labels = Readonly<Record<string, string>>;
@@ -8,9 +8,9 @@ type Labels = Readonly<Record<string, string>>;
 export function matchesSelector(selector: LabelSelector | undefined, labels: Labels): boolean {
   if (!selector) return true;
   for (const [key, value] of Object.entries(selector.matchLabels ?? {}))
-    if (ownLabel(labels, key) !== value) return false;
+    if (ownValue(labels, key) !== value) return false;
   return (selector.matchExpressions ?? []).every(({ key, operator, values = [] }) => {
-    const value = ownLabel(labels, key);
+    const value = ownValue(labels, key);
     if (operator === 'Exists') return value !== undefined;
     if (operator === 'DoesNotExist') return value === undefined;
     return (value !== undefined && values.includes(value)) === (operator === 'In');
