@@ -9,27 +9,40 @@ import type { ReconcileContext } from '../../runtime/index.ts';
  */
 const longestWaitMs = 60_000;
 
-/**
- * Ends a removal of data that was given up: its pods empty the agents' folder on every node that is new or restarts.
- * Returns whether its pods may still run, so that agents must not be applied yet. A removal that waits is left alone: it
- * has no pods, and belongs to an uninstallation that is about to end the operator.
- * Errors: those of the requests.
- */
-export async function endDataRemoval(
-  namespace: string,
-  { client, clock, logger, signal }: Pick<ReconcileContext, 'client' | 'clock' | 'logger' | 'signal'>,
-): Promise<boolean> {
-  const { daemonSets } = coreResources;
-  const name = { namespace, name: names.dataRemoval };
-  const found = await getIfExists<KubeObject>(client, daemonSets, name, { signal });
-  if (!found || isWaitingRemoval(found)) return false;
-  const { uid, deletionTimestamp } = found.metadata;
-  if (deletionTimestamp) return clock.now() < Date.parse(deletionTimestamp) + longestWaitMs;
-  logger.info('a removal of data that was given up is deleted before agents are applied', { object: name });
-  try {
-    await client.delete(daemonSets, name, { uid, propagation: 'Foreground', signal });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
+/** Ends a removal of data that was given up, before agents are applied. */
+export class DataRemoval {
+  readonly #namespace: string;
+  /** The removal that was last seen being deleted, and since when: monotonic time in ms. */
+  #ending: { readonly uid: string | undefined; readonly sinceMs: number } | undefined;
+
+  constructor(namespace: string) {
+    this.#namespace = namespace;
   }
-  return true;
+
+  /**
+   * Deletes a removal that was given up: its pods empty the agents' folder on every node that is new or restarts.
+   * Returns whether its pods may still run, so that agents must not be applied yet. A removal that waits is left alone:
+   * it has no pods, and belongs to an uninstallation that is about to end the operator.
+   * Errors: those of the requests.
+   */
+  async end(context: Pick<ReconcileContext, 'client' | 'clock' | 'logger' | 'signal'>): Promise<boolean> {
+    const { client, clock, logger, signal } = context;
+    const { daemonSets } = coreResources;
+    const name = { namespace: this.#namespace, name: names.dataRemoval };
+    const found = await getIfExists<KubeObject>(client, daemonSets, name, { signal });
+    if (!found || isWaitingRemoval(found)) return false;
+    const { uid, deletionTimestamp } = found.metadata;
+    if (deletionTimestamp) {
+      // Not by `deletionTimestamp`: the API server's clock and ours may differ by any amount.
+      if (this.#ending?.uid !== uid) this.#ending = { uid, sinceMs: clock.monotonic() };
+      return clock.monotonic() < this.#ending!.sinceMs + longestWaitMs;
+    }
+    logger.info('a removal of data that was given up is deleted before agents are applied', { object: name });
+    try {
+      await client.delete(daemonSets, name, { uid, propagation: 'Foreground', signal });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+    return true;
+  }
 }

@@ -49,7 +49,7 @@ import {
   type SecretObject,
   type CertificateState,
 } from './certificates.ts';
-import { endDataRemoval } from './data-removal.ts';
+import { DataRemoval } from './data-removal.ts';
 import {
   isAvailable,
   isOurs,
@@ -158,12 +158,13 @@ export function setupPlatform(
     },
   );
 
+  const dataRemoval = new DataRemoval(namespace);
   /** Learned once, by the first reconcile that can. */
   let minor: number | undefined;
 
   const reconcile = async (context: ReconcileContext): Promise<ReconcileResult> => {
     const { client, clock, logger, signal } = context;
-    if (await endDataRemoval(namespace, context)) return { requeueAfterMs: 2_000 };
+    if (await dataRemoval.end(context)) return { requeueAfterMs: 2_000 };
     const failures: unknown[] = [];
     const tried = async <T>(step: () => Promise<T>): Promise<T | undefined> => {
       try {
