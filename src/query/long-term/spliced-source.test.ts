@@ -88,6 +88,27 @@ test('the agents’ series stay in chunks, whose size is charged; the store’s 
   account.close();
 });
 
+test('the store is asked for no time that the agents have, in the hints neither', async () => {
+  const asked: ReadQuery[] = [];
+  const store: LongTermStore = {
+    read: (queries) => {
+      asked.push(...queries);
+      return Promise.resolve(queries.map(() => []));
+    },
+  };
+  const spliced = source(store, [], { take: () => null, give: () => {} });
+  const hints = { ...request('x').hints, end: 2 * boundaryMs };
+  await spliced.select({ ...request('x'), hints });
+  await spliced.read([{ startMs: 0, endMs: 2 * boundaryMs, matchers: [], hints: { endMs: 2 * boundaryMs } }]);
+  await spliced.read([{ startMs: 0, endMs: 2 * boundaryMs, matchers: [] }]);
+  const last = boundaryMs - 1;
+  expect(asked.map(({ endMs, hints: told }) => [endMs, told?.endMs])).toEqual([
+    [last, last],
+    [last, last],
+    [last, undefined],
+  ]);
+});
+
 test('a list keeps no memory of the store’s samples, which it does not need', async () => {
   const pool = new MemoryPool({ limitBytes: 1e9, freeBytes: 0 });
   const account = pool.open('user');

@@ -156,7 +156,7 @@ export class SplicedSource implements SeriesSource {
     const started = clock.monotonic();
     try {
       const result = await store.read(
-        queries.map((query) => ({ ...query, endMs: Math.min(query.endMs, boundaryMs - 1) })),
+        queries.map((query) => until(query, boundaryMs - 1)),
         { deadlineMs: (deadline - started) * 0.8, budget: scope.budget, signal },
       );
       // The read of another selector has lost the store in the meantime: the evaluation goes on without the store.
@@ -177,6 +177,13 @@ export class SplicedSource implements SeriesSource {
       throw error;
     }
   }
+}
+
+/** The query without times after `lastMs`, also in its hints: some stores go by these alone, as Mimir does. */
+function until(query: ReadQuery, lastMs: number): ReadQuery {
+  const { endMs, hints } = query;
+  const cut = { ...query, endMs: Math.min(endMs, lastMs) };
+  return hints?.endMs === undefined ? cut : { ...cut, hints: { ...hints, endMs: Math.min(hints.endMs, lastMs) } };
 }
 
 function before(series: ReadSeries, boundaryMs: number): ReadSeries {
