@@ -164,6 +164,21 @@ test('while reviews fail, queries are unavailable', async () => {
   expect(await value('late', 'sum(requests_total)')).toBe('3');
 });
 
+test('of a name that ends like a part of a histogram, a restricted caller gets the metadata of its own metric', async () => {
+  const entry = (type: string): object[] => [{ type, help: '', unit: '' }];
+  const sent = { wait: entry('histogram'), pool: entry('gauge'), pool_count: entry('gauge') };
+  const agent = stage.cluster.agents[0]!;
+  stage.cluster.append('node-1', { __name__: 'wait_count', k8s_namespace_name: 'zoo' }, now, 1);
+  stage.cluster.append('node-1', { __name__: 'pool_count', k8s_namespace_name: 'zoo' }, now, 1);
+  agent.misbehave = (req, res) =>
+    req.url === '/api/v1/metadata'
+      ? void res.end(JSON.stringify({ status: 'success', data: sent }))
+      : agent.serve(req, res);
+  rights['zoo'] = ['zoo'];
+  const names = Object.keys((await ask('zoo', '/api/v1/metadata')).json.data as object);
+  expect(names).toEqual(['ebpf_network_flow_bytes', 'pool_count', 'wait']);
+});
+
 test.each(['/api/v1/services', '/api/v1/metadata'])(
   '%s asks the agents more than once, and tells once why a node is missing',
   async (path) => {

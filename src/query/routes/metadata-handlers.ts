@@ -38,12 +38,14 @@ export const metadata: Handler = async (call, deps) => {
   let names = await sortInTurns(pace, wanted, compareText, compareWork);
   let extras = answer;
   if (seen !== undefined) {
-    const bases = new Set<string>();
+    const shownNames = new Set<string>();
     for (const name of seen.result) {
-      bases.add(name.replace(/_(bucket|count|sum)$/, ''));
+      shownNames.add(name);
+      const base = name.replace(/_(bucket|count|sum)$/, '');
+      if (found.get(base)?.some(({ type }) => isDistribution(type))) shownNames.add(base);
       if (pace.spend(nameWork)) await pace.turn();
     }
-    names = names.filter((name) => bases.has(name));
+    names = names.filter((name) => shownNames.has(name));
     const missingNodes = [...new Set([...answer.missingNodes, ...seen.missingNodes])].sort();
     extras = { ...answer, missingNodes, warnings: united([...answer.warnings, ...seen.warnings]) };
   }
@@ -53,6 +55,11 @@ export const metadata: Handler = async (call, deps) => {
   const data = new Map(shown.map((name) => [name, cut(found.get(name)!)]));
   await sendSuccess(req, res, jsonPieces(data), extras);
 };
+
+/** Whether a metric of this type has series named after its parts, such as `<name>_count`. */
+function isDistribution(type: string): boolean {
+  return type === 'histogram' || type === 'summary';
+}
 
 /** The names of the metrics that the caller sees series of now. */
 function seenNames(
