@@ -38,6 +38,7 @@ export type { FileLayer, ReadableFile, WritableFile } from './disk/file-layer.ts
 export {
   buildStreamedRead,
   createRemoteReadHandler,
+  defaultReadSamples,
   decodeReadRequest,
   encodeReadRequest,
   negotiateResponse,

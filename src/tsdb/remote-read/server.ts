@@ -22,7 +22,7 @@ export const partitionHeader = 'x-svc-partition-clean';
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
-  /** Most samples of a SAMPLES answer, which is held in memory as a whole. Default 10 million. */
+  /** Most samples of a SAMPLES answer, which is held in memory as a whole. Default: `defaultReadSamples`. */
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
@@ -61,6 +61,9 @@ export interface RemoteReadHttpResponse {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** Most samples of a SAMPLES answer. */
+export const defaultReadSamples = 10_000_000;
+
 /** Answers one remote-read request, independent of any HTTP framework. */
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
 
@@ -95,7 +98,7 @@ export function createRemoteReadHandler(store: ReadStore, limits: RemoteReadLimi
       const leave = await gate.enter(request.signal, request.user);
       try {
         const pace = new Pace(request.signal);
-        const body = await sampledResponse(store, decoded, limits.maxSamples ?? 10_000_000, pace);
+        const body = await sampledResponse(store, decoded, limits.maxSamples ?? defaultReadSamples, pace);
         const headers = { 'content-type': 'application/x-protobuf', 'content-encoding': 'snappy' };
         return { status: 200, headers: { ...headers, 'content-length': String(body.length) }, body: once(body) };
       } finally {
