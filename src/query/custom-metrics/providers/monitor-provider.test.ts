@@ -1,4 +1,6 @@
 import { describedResource } from '../../../api/described-resources.ts';
+import { judgeMetric, parse } from '../../../promql/index.ts';
+import { combinedQuery } from '../values/evaluate.ts';
 import { isPartitionedBy } from '../values/metric-service.ts';
 import { declaredMetrics, monitorProvider, type MonitorLike } from './monitor-provider.ts';
 import { presetProvider } from './preset-provider.ts';
@@ -22,6 +24,15 @@ test('each selector of an expression reads only series of the namespace of its m
   );
   expect(query.times).toHaveLength(2);
   expect(provider.find({ ...ask, namespace: 'other' })).toBeUndefined();
+});
+
+test.each([1, 46, 47, 50])('an expression of %d selectors that a monitor may have can be evaluated', (count) => {
+  const expr = Array.from({ length: count }, (_, i) => `sum by (k8s_pod_name) (a${i})`).join(' + ');
+  expect(judgeMetric(expr)).toBeUndefined();
+  const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
+  const text = combinedQuery(provider.find(ask)!);
+  expect(() => parse(text)).not.toThrow();
+  expect(text.includes('timestamp(')).toBe(count <= 46);
 });
 
 test('the matchers of an expression keep their order, on which the labels of absent() depend', () => {

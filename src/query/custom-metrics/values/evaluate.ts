@@ -1,4 +1,4 @@
-import type { QueryResult } from '../../../promql/index.ts';
+import { parse, type QueryResult } from '../../../promql/index.ts';
 import type { MetricQuery } from '../providers/provider.ts';
 
 /**
@@ -16,12 +16,23 @@ const marked = (query: string, name: string): string => `label_replace(${query},
 
 /**
  * One query for values and sample times together, so that both read the same nodes. For each input, it reads the time
- * of each object's newest sample.
+ * of each object's newest sample, unless that would exceed a limit of one query that the value keeps.
  */
 export function combinedQuery({ value, times, label }: MetricQuery): string {
   const by = label === undefined ? '' : ` by (${label})`;
   const newest = times.map((time, i) => marked(`max${by} (${time})`, `time${i}`));
-  return [marked(`(${value})`, 'value'), ...newest].join(' or ');
+  const alone = marked(`(${value})`, 'value');
+  const whole = [alone, ...newest].join(' or ');
+  return isQuery(whole) ? whole : alone;
+}
+
+function isQuery(text: string): boolean {
+  try {
+    parse(text, { experimentalFunctions: true });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The rows of a value, each with its time, from the answer of a combined query. `nowMs` stands for unknown times. */
