@@ -28,3 +28,19 @@ test('a message of an agent ends with a whole character', () => {
   const fits = 'x'.repeat(1_023);
   expect(parseAgentStatus(aStatus(`${fits}\u{1f600}`))).toEqual(aStatus(fits));
 });
+
+test.each([
+  ['activeSeries', 10 ** 12],
+  ['droppedSeries', 10 ** 12],
+  ['droppedSpans', Number.MAX_SAFE_INTEGER],
+])('a status whose %s is above %d is refused: a status of a monitor could not carry the sum', (member, largest) => {
+  const status = (count: number): object => ({
+    ...aStatus(''),
+    monitors: [{ namespace: 'shop', name: 'm', activeSeries: 0, droppedSeries: 0, [member]: count }],
+  });
+  expect(parseAgentStatus(status(largest))).toEqual(status(largest));
+  for (const count of [largest + 1, 1e300]) {
+    const refusal = `agent status /monitors/0/${member}: Expected integer to be less or equal to ${largest}`;
+    expect(() => parseAgentStatus(status(count))).toThrow(refusal);
+  }
+});

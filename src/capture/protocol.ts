@@ -57,7 +57,9 @@ export const maxTextLength = 1_024;
 
 /** A free text of an agent. A limit in the schema would make one long text invalidate the whole status. */
 const freeText = Type.String();
-const count = Type.Integer({ minimum: 0 });
+const count = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
+/** A count that statuses of monitors add up over all nodes: their fields are of 64 bits. */
+const seriesCount = Type.Integer({ minimum: 0, maximum: 1e12 });
 const time = Type.String({ maxLength: 40, pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)$' });
 
 /** The phase of one config on one agent. */
@@ -119,8 +121,8 @@ export const agentStatusSchema = Type.Object({
     Type.Object({
       namespace: Type.String({ maxLength: 253 }),
       name: Type.String({ maxLength: 253 }),
-      activeSeries: count,
-      droppedSeries: count,
+      activeSeries: seriesCount,
+      droppedSeries: seriesCount,
       /** Spans refused by the monitor's own ceiling since its config came into force; absent for none. */
       droppedSpans: Type.Optional(count),
       /** When its newest sample arrived, by the clock of the node as it was set when the status was made. */

@@ -294,6 +294,16 @@ test('the newest sample time moves back only from a time in the future, which a 
   expect(at('2026-01-01T11:59:00Z', 3_600_000)).toBe('2026-01-01T11:59:00Z');
 });
 
+test('the time of the newest sample is now at the latest, whatever an agent says', () => {
+  const monitors = [{ ...samples(0).monitors![0]!, lastSampleTime: '9999-12-31T23:59:59Z' }];
+  const newest = (status: Partial<AgentStatus>): string | undefined =>
+    scene({ nodes: { 'node-1': { monitors, ...status } } }).status.lastSampleTime;
+  expect([newest({}), newest({ time: '0000-01-01T00:00:00Z' })]).toEqual([
+    '2026-01-01T12:00:00Z',
+    '2026-01-01T12:00:00Z',
+  ]);
+});
+
 test('the counts of nodes are exact, and the rows of failed nodes are capped at 16', () => {
   const outcome: MonitorOutcome = scene({}).outcome;
   const states = Array.from({ length: 20 }, (_, i) => {

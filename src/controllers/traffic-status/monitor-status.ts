@@ -95,6 +95,7 @@ interface Data {
   capturing: number;
   activeSeries: number;
   droppedSeries: number;
+  /** `now` at the latest: an agent can send any time, even one that RFC 3339 cannot write. */
   lastSampleMs: number | null;
   /** Why a node captures nothing: the first of `captureReasons` that any node has. */
   obstacle: { reason: string; message: string } | null;
@@ -130,7 +131,7 @@ function dataOf(outcome: MonitorOutcome, nodes: readonly NodeState[], now: numbe
     data.droppedSeries += row.droppedSeries;
     const at = row.lastSampleTime === undefined ? Number.NaN : Date.parse(row.lastSampleTime) + node.clockOffsetMs;
     if (Number.isNaN(at)) continue;
-    data.lastSampleMs = Math.max(data.lastSampleMs ?? 0, at);
+    data.lastSampleMs = Math.max(data.lastSampleMs ?? 0, Math.min(at, now));
     if (at >= recent) data.capturing++;
   }
   return data;
@@ -193,7 +194,7 @@ function conflictedCondition(outcome: MonitorOutcome): ConditionInput {
 
 /**
  * The time of the newest sample, in steps of a minute: a status is not written with every sample. It goes back only
- * from a time after `now`, which comes from a node's clock that ran ahead.
+ * from a time after `now`, which comes from an operator whose clock ran ahead, or from one up to version 0.1.0.
  */
 function steppedTime(previous: string | undefined, latestMs: number | null, now: number): string | undefined {
   if (latestMs === null) return previous;
