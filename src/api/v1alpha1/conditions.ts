@@ -127,6 +127,8 @@ export const trafficMonitorConditions = {
       TrafficSeen: 'Recent data of a matched pod is there.',
       NoTraffic: 'Capture is on and the pods are quiet.',
       NoMatchingPods: 'No running pod matches.',
+      Excluded:
+        'Exclusions leave out every matched pod; the message names what excludes them. Ready does not count it.',
       PortNotOpen: 'No matched process listens on a selected port.',
       NotAttached: 'The instrument has not attached to the matched processes.',
       MissingCapability: 'The instrument lacks a capability on a node.',

@@ -116,7 +116,7 @@ class GroupCompiler {
   ): CompiledGroup {
     const { policies, generations } = group;
     const scopes = this.#scopes.one(policies, namespaces, environment);
-    const shares = this.#shares.each(monitors, (own) => [policies, own]);
+    const shares = this.#shares.each(monitors, (own) => [policies, own, environment]);
     const members = [...shares.values()];
     const plan = this.#plan.one({ environment, policies, generations, namespaces, scopes, shares: members });
     const plans = this.#plans.each(shares, (share) => [share, plan.common]);

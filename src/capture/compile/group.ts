@@ -14,6 +14,7 @@ import { limitsOf, nodeWideSettings, retentionOf, rolloutOf } from './node-wide.
 import type { Judged } from './check/acceptance.ts';
 import { headerNames, redactionOf } from './check/redaction.ts';
 import { namespacesOf, policiesOf, type Base, type BaseScope } from './select/scope.ts';
+import { exclusionsIn, type NamedExclusion } from './select/exclusions.ts';
 import { distinct, exclusionSelections, mayOverlap, monitorSelections } from './select/selections.ts';
 import {
   effectiveSettings,
@@ -58,6 +59,8 @@ export interface Share {
   drafts: readonly Draft[];
   entries: readonly DiscoveryEntry[];
   exclusions: readonly Selection[];
+  /** What is excluded in the namespace, whatever excludes it. */
+  excluded: readonly NamedExclusion[];
   /**
    * The largest share of traces that the instrument samples for a monitor of ports; 0 without one. It samples a process
    * by its strongest monitor, on all ports.
@@ -91,6 +94,7 @@ export interface NamespacePlan {
   exportIntervalMs: number;
   /** Hash of the rules of its monitors; null when none has a rule. */
   digest: string | null;
+  excluded: readonly NamedExclusion[];
   monitors: ReadonlyMap<string, MonitorPlan>;
 }
 
@@ -124,7 +128,11 @@ export interface GroupInput extends Omit<Group, 'nodes'> {
 }
 
 /** The demands of one namespace's monitors on a group of nodes. Other namespaces do not affect them. */
-export function planShare(policies: readonly PolicyInForce[], own: NamespaceMonitors): Share {
+export function planShare(
+  policies: readonly PolicyInForce[],
+  own: NamespaceMonitors,
+  environment: CompileEnvironment,
+): Share {
   const covering = policiesOf(policies, own.namespace.labels);
   const drafts = own.inForce.map((m) => draft(m, covering));
   const active = drafts.filter((d) => d.active);
@@ -135,6 +143,7 @@ export function planShare(policies: readonly PolicyInForce[], own: NamespaceMoni
     exclusions: own.inForce
       .filter((m) => m.spec.mode === 'Exclude' && !m.spec.suspend)
       .flatMap((m) => monitorSelections(namespaceOf(m), m.spec)),
+    excluded: exclusionsIn(own.namespace, policies, own.inForce, environment),
     portShare: Math.max(0, ...active.flatMap((d) => (d.monitor.spec.ports ? [shareOf(d.settings)] : []))),
     headers: active.flatMap((d) => d.monitor.spec.http?.headers?.capture ?? []),
     generations: generationsOf(own.judged),
@@ -192,7 +201,7 @@ export function planGroup(input: GroupInput): GroupPlan {
 }
 
 /** The plan for the monitors of one namespace in a group with these values. */
-export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
+export function planMonitors({ drafts, excluded }: Share, common: Common): NamespacePlan {
   const monitors = new Map<string, MonitorPlan>();
   const ofPorts: Draft[] = [];
   for (const d of drafts) {
@@ -201,7 +210,7 @@ export function planMonitors({ drafts }: Share, common: Common): NamespacePlan {
   }
   const rules = [...monitors.values()].flatMap(({ rule }) => rule ?? []);
   const digest = rules.length > 0 ? sha256Hex(canonicalJson(rules)) : null;
-  return { exportIntervalMs: common.exportIntervalMs, digest, monitors };
+  return { exportIntervalMs: common.exportIntervalMs, digest, excluded, monitors };
 }
 
 /**

@@ -33,7 +33,7 @@ const specs: TrafficMonitorSpec[] = [
   { mode: 'Capture', selector: {}, http: { headers: { capture: ['x-team'] } } },
 ];
 const policySpecs: ClusterTrafficPolicySpec[] = [
-  {},
+  { exclusions: [{ podLabels: { app: 'cart' } }] },
   { paused: true },
   { nodeSelector: { matchLabels: { pool: 'edge' } }, overrides: { sampling: { ratio: '0.5' } } },
   { namespaceSelector: { matchLabels: { tier: 'critical' } }, capture: { mode: 'AllowList' } },
@@ -92,7 +92,7 @@ function applied(
 }
 
 test('after any edits an incremental compile gives the same as one from scratch', () => {
-  const reached = { refusedMonitors: 0, refusedPolicies: 0, conflicts: 0, matched: 0, kept: 0 };
+  const reached = { refusedMonitors: 0, refusedPolicies: 0, conflicts: 0, matched: 0, excluded: 0, kept: 0 };
   fc.assert(
     fc.property(fc.array(edit, { minLength: 1, maxLength: 12 }), (edits) => {
       const compiler = new Compiler();
@@ -110,6 +110,7 @@ test('after any edits an incremental compile gives the same as one from scratch'
           if (!outcome.accepted.ok) reached.refusedMonitors++;
           if (outcome.conflicts.length > 0) reached.conflicts++;
           if (outcome.matchedPods > 0) reached.matched++;
+          if (outcome.excluded) reached.excluded++;
           if (outcome === before.monitors.get(key)) reached.kept++;
         }
         for (const { accepted } of remembered.policies.values()) if (!accepted.ok) reached.refusedPolicies++;

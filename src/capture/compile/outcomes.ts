@@ -5,6 +5,7 @@ import type { Judged } from './check/acceptance.ts';
 import { autoscalingConflict, monitorConflict, policyConflicts } from './check/conflicts.ts';
 import type { Group, MonitorInForce, MonitorPlan, NamespaceMonitors, NamespacePlan } from './group.ts';
 import { flowsOf } from './node-wide.ts';
+import { exclusionsOf, wholeExclusion } from './select/exclusions.ts';
 import { objectPath } from './select/precedence.ts';
 import { policiesOf } from './select/scope.ts';
 import { sortedSet } from './settings.ts';
@@ -24,10 +25,33 @@ export interface OutcomeInput {
 /** The outcome of the compile for each monitor's status, in one namespace. */
 export function monitorOutcomes(input: OutcomeInput): [string, MonitorOutcome][] {
   const conflicts = sharedPodConflicts(input);
+  const excluders = podExcluders(input);
   return input.monitors.judged.map((verdict) => {
     const key = objectPath(verdict.object.metadata);
-    return [key, outcomeOf(verdict, input.matched.get(key) ?? [], conflicts.get(key) ?? [], input)];
+    const pods = input.matched.get(key) ?? [];
+    const outcome = outcomeOf(verdict, pods, conflicts.get(key) ?? [], input);
+    return [key, { ...outcome, ...excludedOf(pods, excluders) }];
   });
+}
+
+/** Each matched pod that is excluded as a whole → what excludes it. */
+function podExcluders({ matched, groupOf, plans }: OutcomeInput): Map<PodFacts, string> {
+  const found = new Map<PodFacts, string>();
+  if (plans.every(({ excluded }) => excluded.length === 0)) return found;
+  for (const pod of new Set([...matched.values()].flat())) {
+    const group = groupOf.get(pod.nodeName);
+    const whole = group === undefined ? undefined : wholeExclusion(exclusionsOf(pod, plans[group]!.excluded));
+    if (whole) found.set(pod, whole.by);
+  }
+  return found;
+}
+
+function excludedOf(
+  pods: readonly PodFacts[],
+  excluders: ReadonlyMap<PodFacts, string>,
+): Pick<MonitorOutcome, 'excluded'> {
+  const by = pods.flatMap((pod) => excluders.get(pod) ?? []);
+  return by.length > 0 ? { excluded: { pods: by.length, by: sortedSet(by) } } : {};
 }
 
 function outcomeOf(

@@ -70,6 +70,12 @@ export interface MonitorOutcome {
   /** The spec that is in force: the object's own, its last accepted one, or none. */
   inForce: TrafficMonitorSpec | null;
   matchedPods: number;
+  /** The matched pods of which no process is captured, because of an exclusion; absent when there is none. */
+  excluded?: {
+    pods: number;
+    /** What excludes them, one for each pod, as `NamedExclusion` names it; sorted. */
+    by: readonly string[];
+  };
   /** Nodes with at least one matched pod, sorted. */
   nodes: readonly string[];
   /** Hash of this object's contribution, without node and pod names; absent when no spec is in force. */

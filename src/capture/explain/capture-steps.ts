@@ -1,5 +1,6 @@
 import type { ExplainStep } from '../../api/page/types.ts';
 import type { PodView } from '../compile/select/pod-view.ts';
+import { wholeExclusion } from '../compile/select/exclusions.ts';
 import { holdsPort } from '../ports.ts';
 import { no, note, unknown, yes } from './step.ts';
 
@@ -64,7 +65,7 @@ function policyStep({ policies, otherPolicies, pausedBy }: PodView): ExplainStep
 
 function exclusionStep({ exclusions }: PodView): ExplainStep {
   const asks = 'not excluded';
-  const whole = exclusions.find(({ ports, executables }) => ports === undefined && executables === undefined);
+  const whole = wholeExclusion(exclusions);
   if (whole) {
     return no(
       asks,
@@ -73,8 +74,12 @@ function exclusionStep({ exclusions }: PodView): ExplainStep {
     );
   }
   if (exclusions.length === 0) return yes(asks, 'nothing excludes it');
-  const parts = exclusions.map(({ by, ports, executables }) => {
-    const of = [...(ports ? [`port ${ports}`] : []), ...(executables ? [`executable ${executables.join(', ')}`] : [])];
+  const parts = exclusions.map(({ by, ports, executables, containers }) => {
+    const of = [
+      ...(ports ? [`port ${ports}`] : []),
+      ...(executables ? [`executable ${executables.join(', ')}`] : []),
+      ...(containers ? [`container ${containers.join(', ')}`] : []),
+    ];
     return `${by} excludes processes with ${of.join(' and ')}`;
   });
   return note(asks, parts.join('; '));

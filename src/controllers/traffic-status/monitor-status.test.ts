@@ -130,6 +130,25 @@ describe('Capturing', () => {
       'no sample within 30s; node-1: maybe no Go',
     );
   });
+  test('is Excluded where every matched pod is, and names what excludes them', () => {
+    const capturing = (podLabels: Record<string, string>, node: Partial<AgentStatus> = {}) => {
+      const policies = [aPolicy('p', { exclusions: [{ podLabels }] })];
+      return scene({ object: aMonitor('shop/m', { selector: {} }), policies, nodes: { 'node-1': node } }).status;
+    };
+    const told = ({ conditions }: ReturnType<typeof capturing>): string[] =>
+      ['Capturing', 'Ready'].map((type) => {
+        const { status, reason, message } = conditions!.find((c) => c.type === type)!;
+        return `${status} ${reason}: ${message}`;
+      });
+    const all = 'False Excluded: none of the 3 matched pods is captured; excluded by ClusterTrafficPolicy/p';
+    expect(told(capturing({ app: '*' }))).toEqual([all, 'True Ready: ']);
+    expect(told(capturing({ app: '*' }, hindered('PortNotOpen')))).toEqual([all, 'True Ready: ']);
+    const some = '1 of 3 matched pods excluded by ClusterTrafficPolicy/p';
+    expect(told(capturing({ app: 'cart' }))[0]).toBe(`False NoTraffic: no sample within 30s; ${some}`);
+    expect(told(capturing({ app: 'cart' }, samples(0)))[0]).toBe(
+      `True TrafficSeen: recent samples from 1 nodes; ${some}`,
+    );
+  });
   test('ignores a crash that is over', () => {
     const nodes = { 'node-1': { ...crashed('KernelUnsupported'), phase: 'Running' as const } };
     expect(conditionsOf({ nodes })['Capturing']).toBe('False/NoTraffic');

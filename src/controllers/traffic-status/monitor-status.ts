@@ -166,12 +166,27 @@ function capturingCondition(outcome: MonitorOutcome, data: Data): ConditionInput
   if (outcome.pausedBy) return not('NoTraffic', `capture is paused by ClusterTrafficPolicy ${outcome.pausedBy}`);
   if (outcome.matchedPods === 0) return not('NoMatchingPods', 'no running pod matches');
   if (data.capturing > 0) {
-    const message = `recent samples from ${data.capturing} nodes${limitsText(data.limits.certain)}`;
+    const message = `recent samples from ${data.capturing} nodes${limitsText(data.limits.certain)}${excludedText(outcome)}`;
     return { type, status: 'True', reason: 'TrafficSeen', message };
+  }
+  if (outcome.excluded?.pods === outcome.matchedPods) {
+    const message = `none of the ${outcome.matchedPods} matched pods is captured; excluded by ${excludersText(outcome)}`;
+    return not('Excluded', message);
   }
   if (data.obstacle) return not(data.obstacle.reason, data.obstacle.message);
   const limits = limitsText(data.limits.certain) || limitsText(data.limits.possible);
-  return not('NoTraffic', `no sample within ${formatDuration(3 * outcome.intervalMs)}${limits}`);
+  const silence = `no sample within ${formatDuration(3 * outcome.intervalMs)}`;
+  return not('NoTraffic', `${silence}${limits}${excludedText(outcome)}`);
+}
+
+function excludedText(outcome: MonitorOutcome): string {
+  const { excluded, matchedPods } = outcome;
+  return excluded ? `; ${excluded.pods} of ${matchedPods} matched pods excluded by ${excludersText(outcome)}` : '';
+}
+
+function excludersText({ excluded }: MonitorOutcome): string {
+  const [first, ...more] = excluded?.by ?? [];
+  return `${first}${more.length > 0 ? ` and ${more.length} more` : ''}`;
 }
 
 function limitsText(limits: ReadonlyMap<string, readonly string[]>): string {

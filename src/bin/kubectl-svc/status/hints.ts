@@ -47,6 +47,8 @@ export const ways: Readonly<Record<string, string>> = {
   MetadataMissing: 'the agent needs to list pods: see its log',
   NoTraffic: 'send requests to the pods: a new process is seen after about 30 s',
   NoMatchingPods: 'compare selector and workloads with the labels of the pods: kubectl svc explain monitor/NAME',
+  Excluded:
+    "narrow the exclusion that the message names (for the instrument's own list: systemNamespaces: None), or delete the monitor",
   OverriddenByPolicy: 'nothing, where the policy is meant; else see spec.overrides of the policy',
   OverriddenByMonitor: 'raise priority, or select more specifically',
   SeriesLimit: 'raise limits.maxSeries, or drop labels with metrics.labels.exclude',

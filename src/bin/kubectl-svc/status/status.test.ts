@@ -134,6 +134,10 @@ test('the report of a faulty cluster names each fault with a hint', () => {
         aCondition('Ready', 'True', 'Ready'),
         aCondition('Capturing', 'False', 'NoTraffic', 'no sample'),
       ]),
+      monitorWith('shop/excluded', [
+        aCondition('Ready', 'True', 'Ready'),
+        aCondition('Capturing', 'False', 'Excluded', 'none of the 3 matched pods is captured; excluded by X'),
+      ]),
       monitorWith('shop/weaker', [
         aCondition('Ready', 'True', 'Ready'),
         aCondition('Conflicted', 'True', 'OverriddenByMonitor', 'sampling.ratio: TrafficMonitor/shop/a'),

@@ -139,6 +139,15 @@ test('every source that excludes a pod is named: policies, monitors, the product
   expect(view(opened, aPod('kube-system/dns', 'node-1')).exclusions).toEqual([]);
 });
 
+test('an exclusion of one container of a pod names the container, and one of all of its containers does not', () => {
+  const not = aMonitor('shop/not', { mode: 'Exclude', selector: {}, containers: { include: ['envoy*', 'side'] } });
+  const found = (...containers: string[]) => view({ monitors: [not] }, { ...checkout, containers }).exclusions;
+  const by = 'TrafficMonitor/shop/not';
+  expect(found('main', 'envoy-1')).toEqual([{ by, containers: ['envoy-1'] }]);
+  expect(found('envoy-1', 'side')).toEqual([{ by }]);
+  expect(found('main')).toEqual([]);
+});
+
 test('a paused policy leaves no port; mode All and a monitor without ports leave every port', () => {
   expect(view({ policies: [aPolicy('p', { paused: true })] })).toMatchObject({ pausedBy: 'p', ports: '' });
   expect(view({ policies: [aPolicy('p', { capture: { mode: 'All' } })] }).ports).toBeNull();

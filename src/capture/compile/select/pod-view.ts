@@ -1,18 +1,15 @@
 import type { TrafficMonitor, TrafficMonitorSpec } from '../../../api/v1alpha1/index.ts';
-import { ownValue } from '../../../base/collections/own-value.ts';
 import { builtinLimits } from '../../capture-config.ts';
-import { ownNamespace } from '../../instrument-yaml/builtin.ts';
 import { normalisePorts, portRanges, portsText, type PortRange } from '../../ports.ts';
 import { judgeMonitors, judgePolicies, policiesInForce, type Judged } from '../check/acceptance.ts';
 import { podMismatch } from '../check/pod-mismatch.ts';
-import { matchPods, workloadName } from './pods.ts';
+import { exclusionsIn, exclusionsOf, type PodExclusion } from './exclusions.ts';
+import { matchPods } from './pods.ts';
 import { compareMonitors, objectPath } from './precedence.ts';
-import { baseOf, policiesOf, namespacesOf } from './scope.ts';
-import { matchesSelector, matchesGlob } from './selector.ts';
+import { baseOf, policiesOf } from './scope.ts';
+import { matchesSelector } from './selector.ts';
 import { mergeLeaves, type LeafValue, type PolicyInForce } from '../settings.ts';
 import type { CompileInput, PodFacts } from '../types.ts';
-import type { LabelTest, Selection } from '../../instrument-yaml/settings.ts';
-import { exclusionSelections, monitorSelections } from './selections.ts';
 
 /** Every setting that decides whether and how one pod is captured, with the object that each comes from. */
 export interface PodView {
@@ -26,7 +23,7 @@ export interface PodView {
    * The rule for pods without a monitor; `ports` as text, null for any port. `by` is a policy, or null for built-in.
    */
   base: { mode: 'ByPort' | 'All' | 'AllowList'; ports: string | null; by: string | null };
-  /** The exclusions of the pod. `ports` and `executables` are set when only processes with them are excluded. */
+  /** The exclusions of the pod, and of some of its processes. */
   exclusions: readonly PodExclusion[];
   /** Monitors in force that select the pod, the strongest first. */
   monitors: readonly { path: string; ports: string | null }[];
@@ -67,12 +64,15 @@ export function podView(input: CompileInput, pod: PodFacts): PodView {
   const judgedPolicies = judgePolicies(input.policies, input.environment);
   const inForce = policiesInForce(judgedPolicies);
   const nodeLabels = input.nodes.find((n) => n.name === pod.nodeName)?.labels ?? {};
-  const namespaceLabels = input.namespaces.find((n) => n.name === pod.namespace)?.labels ?? {};
+  const namespace = input.namespaces.find((n) => n.name === pod.namespace) ?? { name: pod.namespace, labels: {} };
   const onNode = inForce.filter((p) => matchesSelector(p.spec.nodeSelector, nodeLabels));
-  const covering = policiesOf(onNode, namespaceLabels);
+  const covering = policiesOf(onNode, namespace.labels);
   const base = baseOf(covering, input.environment);
   const all = judgeMonitors(input.monitors, inForce, input.namespaces);
   const own = all.filter((m) => m.object.metadata.namespace === pod.namespace);
+  const ownInForce = own.flatMap(({ object, inForce: spec }) =>
+    spec ? [{ key: objectPath(object.metadata), spec }] : [],
+  );
   const selecting = own
     .flatMap((m) =>
       m.inForce && isCapturing(m.inForce) && selects(m.inForce, pod)
@@ -101,7 +101,7 @@ export function podView(input: CompileInput, pod: PodFacts): PodView {
       ports: base.mode === 'ByPort' ? portsText(base.ports) : null,
       by: covering.find(({ spec: { capture } }) => capture?.[base.mode === 'ByPort' ? 'ports' : 'mode'])?.name ?? null,
     },
-    exclusions: [...policyExclusions(onNode, input, pod), ...monitorExclusions(own, pod)],
+    exclusions: exclusionsOf(pod, exclusionsIn(namespace, onNode, ownInForce, input.environment)),
     monitors,
     otherMonitors: own.flatMap((m) => otherMonitor(m, pod)),
     ports: listedPorts(
@@ -168,77 +168,4 @@ function seriesLimit(
   const isSet = policies.some(({ spec }) => !spec.namespaceSelector && spec.limits?.maxSeriesPerMonitor !== undefined);
   const all = [...ceilings, ...(isSet ? [] : [builtin]), ...own];
   return all.reduce((least, one) => (Number(one.value) < Number(least.value) ? one : least));
-}
-
-/** The reason why a pod is excluded. `ports` and `executables` are set when only processes with them are excluded. */
-interface PodExclusion {
-  /** `ClusterTrafficPolicy/<name>`, `TrafficMonitor/<namespace>/<name>`, or the name of a built-in source. */
-  by: string;
-  ports?: string;
-  executables?: readonly string[];
-}
-
-/** Namespaces that the instrument excludes by itself unless a policy says `systemNamespaces: None`. */
-const instrumentsOwn = [
-  'kube-system',
-  'kube-node-lease',
-  'local-path-storage',
-  'cert-manager',
-  'monitoring',
-  'gke-*',
-  'gatekeeper-system',
-];
-
-/** The exclusions of a pod by the product, the instrument itself and the policies of its node. */
-function policyExclusions(
-  onNode: readonly PolicyInForce[],
-  { environment, namespaces }: CompileInput,
-  pod: PodFacts,
-): PodExclusion[] {
-  const product = ownNamespace(environment);
-  const own = pod.namespace === product ? [{ by: `the product itself: it never captures ${product}` }] : [];
-  const systemNamespaces =
-    onNode.find((p) => p.spec.systemNamespaces !== undefined)?.spec.systemNamespaces ?? 'Inherit';
-  const inherited = systemNamespaces === 'Inherit' && instrumentsOwn.some((glob) => matchesGlob(glob, pod.namespace));
-  const byPolicies = onNode.flatMap((p) => {
-    const within = namespacesOf(p, namespaces);
-    return (p.spec.exclusions ?? [])
-      .flatMap((exclusion) => exclusionSelections(exclusion, within))
-      .filter((selection) => matchesSelection(selection, pod))
-      .map((selection) => exclusionOf(`ClusterTrafficPolicy/${p.name}`, selection));
-  });
-  const byInstrument = inherited
-    ? [{ by: "the instrument's own list of system namespaces (systemNamespaces: Inherit)" }]
-    : [];
-  return [...own, ...byInstrument, ...byPolicies];
-}
-
-/** The exclusions of a pod by monitors of its namespace. */
-function monitorExclusions(monitors: readonly Judged<TrafficMonitor>[], pod: PodFacts): PodExclusion[] {
-  return monitors.flatMap(({ object, inForce: spec }) => {
-    if (spec?.mode !== 'Exclude' || spec.suspend) return [];
-    return monitorSelections(pod.namespace, spec)
-      .filter((selection) => matchesSelection(selection, pod))
-      .map((selection) => exclusionOf(`TrafficMonitor/${objectPath(object.metadata)}`, selection));
-  });
-}
-
-function exclusionOf(by: string, { ports, executables }: Selection): PodExclusion {
-  return { by, ...(ports ? { ports: portsText(ports) } : {}), ...(executables ? { executables } : {}) };
-}
-
-/** True for a pod whose processes the selection may match. Only the instrument knows their executables and ports. */
-function matchesSelection({ namespaces, podLabels, workload, containers }: Selection, pod: PodFacts): boolean {
-  if (namespaces && !namespaces.some((glob) => matchesGlob(glob, pod.namespace))) return false;
-  if (!Object.entries(podLabels ?? {}).every(([key, test]) => passes(test, ownValue(pod.labels, key)))) return false;
-  if (containers && !containers.some((glob) => pod.containers.some((name) => matchesGlob(glob, name)))) return false;
-  if (!workload) return true;
-  const name = workloadName(pod, workload.kind);
-  return name !== undefined && matchesGlob(workload.name, name);
-}
-
-function passes(test: LabelTest, value: string | undefined): boolean {
-  if (value === undefined) return false;
-  if ('in' in test) return test.in.includes(value);
-  return 'glob' in test ? matchesGlob(test.glob, value) : true;
 }
