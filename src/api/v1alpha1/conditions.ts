@@ -204,6 +204,8 @@ export const clusterTrafficPolicyConditions = {
       NotEnabled: 'No policy sets network.enabled: flows are off, and the agents stay out of the host network.',
       SwitchedOff: 'The strongest policy that sets network.enabled switches flows off.',
       Paused: 'A policy that speaks of flows is paused.',
+      NoNodes: 'No node that runs an agent is in scope: nodeSelector matches none, or there is none.',
+      NotInForce: 'No spec of the policy was ever accepted.',
     },
   },
   QueryLimitsInForce: {

@@ -174,10 +174,11 @@ function mergeConflicts(conflicts: readonly Conflict[]): Conflict[] {
   return [...rows.values()];
 }
 
+/** `groups` are those of the nodes in scope of a policy that is in force. */
 function flowsInScope(groups: readonly Group[]): PolicyOutcome['flows'] {
   const states = new Set(groups.map((g) => flowsOf(g.policies)));
   if (states.has('Enabled') && states.size > 1) return 'PartlyEnabled';
-  return [...states][0] ?? 'NotEnabled';
+  return [...states][0] ?? 'NoNodes';
 }
 
 /** The outcome of the compile for each policy's status. */
@@ -207,7 +208,7 @@ export function policyOutcomes(
       inForce,
       nodes: sortedSet(own.flatMap((g) => g.nodes.map((n) => n.name))),
       ...(own.length > 0 ? { configHash: hashOf(own) } : {}),
-      flows: flowsInScope(own),
+      flows: inForce ? flowsInScope(own) : 'NotInForce',
       monitors: {
         accepted: inScope.filter((m) => m.accepted.ok).length,
         rejected: inScope.filter((m) => !m.accepted.ok).length,

@@ -112,8 +112,10 @@ export interface PolicyOutcome {
   /** Nodes in its scope, sorted. */
   nodes: readonly string[];
   configHash?: string;
-  /** Whether the nodes in its scope capture flows; `PartlyEnabled` when only some do. */
-  flows: FlowsState | 'PartlyEnabled';
+  /**
+   * Whether the nodes in its scope capture flows; `PartlyEnabled` when only some do, `NoNodes` when it is on none.
+   */
+  flows: FlowsState | 'PartlyEnabled' | 'NoNodes' | 'NotInForce';
   monitors: { accepted: number; rejected: number; conflicted: number };
 }
 

@@ -55,7 +55,7 @@ export function programmed(object: TrafficMonitor | ClusterTrafficPolicy, nodes:
     failedNodes: rows.slice(0, maxRows).map((r) => ({ ...r, message: cutToUnits(r.message, 1024) })),
     condition: {
       type: 'Programmed',
-      ...verdict(generation, desired.length, updated, { ready: desired, failed, silent, behind }, rows),
+      ...verdict(generation, desired.length, updated, { known: nodes, ready: desired, failed, silent, behind }, rows),
     },
   };
 }
@@ -64,10 +64,17 @@ function verdict(
   generation: number,
   desired: number,
   updated: number,
-  nodes: { ready: readonly NodeState[]; failed: NodeState[]; silent: NodeState[]; behind: NodeState[] },
+  nodes: {
+    known: readonly NodeState[];
+    ready: readonly NodeState[];
+    failed: NodeState[];
+    silent: NodeState[];
+    behind: NodeState[];
+  },
   rows: readonly FailedNode[],
 ): Omit<ConditionInput, 'type'> {
-  const progress = `${updated}/${desired} nodes run generation ${generation}${gapText(nodes.ready)}`;
+  const counted = desired > 0 ? gapText(nodes.ready) : noneText(nodes.known.length);
+  const progress = `${updated}/${desired} nodes run generation ${generation}${counted}`;
   const rest = rows.slice(0, 3).map((r) => cutToUnits(`${r.name}: ${r.reason} ${r.message}`, 200));
   const message = [progress, ...rest].join('; ');
   if (nodes.behind.length === 0) return { status: 'True', reason: 'Programmed', message: progress };
@@ -91,6 +98,11 @@ function verdict(
   const spaced = nodes.behind.filter((n) => n.hold === 'MinInterval');
   const gathered = spaced.length > 0 ? `; rollout.minInterval gathers edits${untilText(spaced)}` : '';
   return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
+}
+
+/** Why no node counts, where so many are in scope. */
+function noneText(inScope: number): string {
+  return inScope === 0 ? '; no node is in scope' : `; none of the ${inScope} nodes in scope is Ready`;
 }
 
 /** When the instruments of these nodes may restart, as text. */

@@ -68,20 +68,22 @@ function conditionsOf(
       : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
     limitsExceeded(dropped),
     ...(queryLimits ? [queryLimits] : []),
-    capturingFlows(outcome.flows),
+    capturingFlows(outcome),
     ...(outcome.inForce?.export?.length ? [sending(`ClusterTrafficPolicy/${outcome.name}`, nodes)] : []),
   ];
   const ready = summarizeReady(conditions, ['Accepted', 'Programmed'], { reason: 'Ready', message: '' });
   return [readyDespite(trouble, ready), ...conditions, ...progressOf(outcome, rollout, trouble)];
 }
 
-function capturingFlows(flows: PolicyOutcome['flows']): ConditionInput {
+function capturingFlows({ flows, inForce }: PolicyOutcome): ConditionInput {
   const message = {
     Enabled: '',
     PartlyEnabled: 'another policy decides spec.network.enabled on some of the nodes',
     NotEnabled: 'flows are off; spec.network.enabled: true turns them on and puts the agents into the host network',
     SwitchedOff: '',
     Paused: 'a policy that sets spec.network is paused',
+    NoNodes: inForce?.nodeSelector ? 'spec.nodeSelector matches no node that runs an agent' : 'no node runs an agent',
+    NotInForce: 'nothing of this policy is in force',
   }[flows];
   return { type: 'CapturingFlows', status: flows === 'Enabled' ? 'True' : 'False', reason: flows, message };
 }

@@ -38,6 +38,8 @@ export const ways: Readonly<Record<string, string>> = {
   ExpressionTooCostly: 'shorten the ranges and subqueries of the expression that the message names',
   NotEnabled: 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network',
   PartlyEnabled: 'nothing, where other policies are meant for the other nodes; else see their spec.network',
+  NoNodes: 'compare spec.nodeSelector with kubectl get nodes --show-labels',
+  NotInForce: 'correct what the message of Accepted names',
   Paused: 'unset spec.paused of the policy that speaks of flows',
   PortNotOpen: 'list the port that the pods listen on in spec.ports, or remove ports',
   NotAttached: 'kubectl svc explain node/NAME; the log of container instrument says what it finds',

@@ -201,6 +201,15 @@ test('a warning about a pod that is gone or has become ready since is left out; 
   expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
 });
 
+test('a policy that is on no node is a note, with the way to a selector that matches', () => {
+  const none = aCondition('CapturingFlows', 'False', 'NoNodes', 'spec.nodeSelector matches no node that runs an agent');
+  const conditions = [aCondition('Ready', 'True', 'Ready'), none];
+  const policy = aPolicy('p', {}, { status: { observedGeneration: 1, conditions } as never });
+  const view = aView({ policies: objects(policy) });
+  expect(lineOf(view, 'p:')).toMatch(/^\s*! p: .*spec\.nodeSelector matches no node that runs an agent/);
+  expect(lineOf(view, 'p:')).toContain('compare spec.nodeSelector with kubectl get nodes --show-labels');
+});
+
 describe('flows that are off are not a fault, and are reported with a hint to turn them on', () => {
   const hint = 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network';
   const notEnabled = aCondition('CapturingFlows', 'False', 'NotEnabled', 'network.enabled is not set');
