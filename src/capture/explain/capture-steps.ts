@@ -1,6 +1,7 @@
 import type { ExplainStep } from '../../api/page/types.ts';
 import type { PodView } from '../compile/select/pod-view.ts';
 import { wholeExclusion } from '../compile/select/exclusions.ts';
+import type { PodFacts } from '../compile/types.ts';
 import { holdsPort } from '../ports.ts';
 import { no, note, unknown, yes } from './step.ts';
 
@@ -29,7 +30,7 @@ export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPor
  * Explains whether a pod is captured, in the steps that follow from objects alone: policy, exclusions, selection,
  * ports, signals. Pure.
  * `silenced`: path of a monitor that captures nothing → why. `hasData`: whether there are series of the pod. If so, the
- * pod listens on a captured port, whatever ports it declares.
+ * pod listens on a captured port, whatever ports it declares. Where metrics are off, that stays unknown.
  */
 export function captureSteps(
   view: PodView,
@@ -45,6 +46,16 @@ export function captureSteps(
     signalStep(view, silenced),
   ];
 }
+
+/** The step `data` of a pod of which no metrics are captured, so that it has no series; null for any other pod. */
+export function noMetricsStep(view: PodView, { namespace, name }: PodFacts): ExplainStep | null {
+  if (!hasMetricsOff(view)) return null;
+  const fact = `metrics are off, so the pod has no series; kubectl svc observe --pod ${namespace}/${name} shows spans`;
+  return unknown('data', fact);
+}
+
+const hasMetricsOff = ({ settings }: PodView): boolean =>
+  settings.some(({ path, value }) => path === 'signals.metrics' && value === 'Disabled');
 
 function policyStep({ policies, otherPolicies, pausedBy }: PodView): ExplainStep {
   const asks = 'policy';
@@ -108,11 +119,8 @@ function selectionStep({ monitors, otherMonitors, base }: PodView): ExplainStep 
   );
 }
 
-function portStep(
-  { ports, monitors, base }: PodView,
-  declared: readonly DeclaredPort[],
-  hasData: boolean,
-): ExplainStep {
+function portStep(view: PodView, declared: readonly DeclaredPort[], hasData: boolean): ExplainStep {
+  const { ports, monitors, base } = view;
   const asks = 'port';
   if (ports === null) return yes(asks, 'any port is captured');
   if (ports === '') return unknown(asks, 'no port is captured: see above');
@@ -129,7 +137,8 @@ function portStep(
       : `capture.ports of ClusterTrafficPolicy ${base.by}, or spec.ports of a TrafficMonitor`;
   const way = `add ${missing.map(({ port }) => port).join(', ')} to ${where}`;
   const fact = `${left} is not among ${ports}`;
-  return missing.length === declared.length && !hasData ? no(asks, fact, way) : note(asks, fact, way);
+  const hasNone = !hasData && !hasMetricsOff(view);
+  return missing.length === declared.length && hasNone ? no(asks, fact, way) : note(asks, fact, way);
 }
 
 function signalStep({ settings, monitors }: PodView, silenced: ReadonlyMap<string, string>): ExplainStep {

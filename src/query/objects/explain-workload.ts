@@ -1,6 +1,6 @@
 import type { ExplainStep, PodExplanation, WorkloadExplanation } from '../../api/page/types.ts';
-import { captureSteps, no, unknown, yes } from '../../capture/explain/index.ts';
-import { commonSettings, podView, silencedMonitors, type CompileInput } from '../../capture/index.ts';
+import { captureSteps, no, noMetricsStep, unknown, yes } from '../../capture/explain/index.ts';
+import { commonSettings, podView, silencedMonitors, type CompileInput, type PodView } from '../../capture/index.ts';
 import type { IndexedPod } from '../addresses/address-index.ts';
 
 /**
@@ -33,14 +33,15 @@ export function explainWorkload(pods: readonly IndexedPod[], around: ExplainInpu
     pods: pods.map((pod, i): PodExplanation => {
       const found = series.get(pod.name) ?? 0;
       const objects = captureSteps(views[i]!, pod.ports ?? [], silenced, found > 0);
-      return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod.nodeName, found, around)] };
+      return { pod: pod.name, node: pod.nodeName, steps: [...objects, ...dataSteps(pod, views[i]!, found, around)] };
     }),
     settings: commonSettings(views).map(({ path, value = null, from }) => ({ path, value, from })),
     operator: { instrumentVersion, instrumentPorts, allowExtraConfig },
   };
 }
 
-function dataSteps(node: string, found: number, { missing }: ExplainInput): ExplainStep[] {
+function dataSteps(pod: IndexedPod, view: PodView, found: number, { missing }: ExplainInput): ExplainStep[] {
+  const node = pod.nodeName;
   const absent = missing(node);
   const agent =
     absent === undefined
@@ -49,5 +50,5 @@ function dataSteps(node: string, found: number, { missing }: ExplainInput): Expl
   if (found > 0) return [agent, yes('data', `${found} series`)];
   if (absent !== undefined) return [agent, unknown('data', `unknown without the agent of ${node}`)];
   const way = 'send a request to the pod; a new process is seen after about 30 s';
-  return [agent, no('data', 'no series of the pod in the last 5 minutes', way)];
+  return [agent, noMetricsStep(view, pod) ?? no('data', 'no series of the pod in the last 5 minutes', way)];
 }

@@ -1,5 +1,14 @@
 import type { ExplainStep } from '../../../api/page/types.ts';
-import { captureSteps, declaredPorts, firstNo, no, note, unknown, yes } from '../../../capture/explain/index.ts';
+import {
+  captureSteps,
+  declaredPorts,
+  firstNo,
+  no,
+  noMetricsStep,
+  note,
+  unknown,
+  yes,
+} from '../../../capture/explain/index.ts';
 import {
   compile,
   lastingContainers,
@@ -76,7 +85,7 @@ export function explainPod(pod: PodWithStatus, all: Known): PodExplanation {
     ...nodeSteps({ ...all, node: facts.nodeName, monitors, hasData: counts.length > 0 }),
     conflictStep(decided, all),
     all.view.monitors.fault === undefined ? limitStep(decided, all) : unknown('limits', all.view.monitors.fault),
-    seriesStep(counts, facts, all),
+    seriesStep(counts, facts, decided, all),
   ];
   const captured = firstNo(steps) === undefined && counts.length > 0;
   return {
@@ -139,7 +148,12 @@ function limitStep({ monitors }: PodView, { view }: Known): ExplainStep {
   return note(asks, held.join('; '), 'raise limits of the monitor or the policy, or drop labels');
 }
 
-function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view }: Known): ExplainStep {
+function seriesStep(
+  counts: readonly SeriesCount[],
+  pod: PodFacts,
+  decided: PodView,
+  { facts, view }: Known,
+): ExplainStep {
   const asks = 'data';
   if (facts.fault !== undefined) return unknown(asks, `the query server could not be asked: ${facts.fault}`);
   const flows = seriesCounts(flowsOf(facts.series, pod.namespace, ownerName(pod)));
@@ -147,10 +161,13 @@ function seriesStep(counts: readonly SeriesCount[], pod: PodFacts, { facts, view
   if (counts.length > 0) return yes(asks, `${countText(counts, view.now)}${besides}`);
   if (facts.missingNodes.includes(pod.nodeName))
     return unknown(asks, `the agent of ${pod.nodeName} did not answer the query server`);
-  return no(
-    asks,
-    `no series of the pod in the last 5 minutes${besides}`,
-    'send a request to the pod (a new process is seen after about 30 s); see the steps above that are unknown (?)',
+  return (
+    noMetricsStep(decided, pod) ??
+    no(
+      asks,
+      `no series of the pod in the last 5 minutes${besides}`,
+      'send a request to the pod (a new process is seen after about 30 s); see the steps above that are unknown (?)',
+    )
   );
 }
 

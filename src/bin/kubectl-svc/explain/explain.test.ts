@@ -256,6 +256,20 @@ test('a pod without series gets a no for data; if its agent does not answer, the
   expect(first(view, { ...facts(view, []), missingNodes: ['node-1'] })).toBeUndefined();
 });
 
+test('a pod of which only spans are captured is not blamed for the series that it cannot have', () => {
+  const spansOnly = policies({ overrides: { signals: { metrics: 'Disabled' } } });
+  const pods = list(...itemsOf(shop().pods).slice(0, 4), shopPod('checkout-1', 'node-1', [9000]));
+  const view = shop({ policies: spansOnly, pods });
+  const answer = explained('pod/checkout-1', view, facts(view, []));
+  const steps = answer.pods[0]!.steps.filter(({ asks }) => ['port', 'signals', 'data'].includes(asks));
+  expect(steps.map(({ asks, answer: a, fact }) => `${asks} ${a}: ${fact}`)).toEqual([
+    'port note: 9000 (main) is not among 80,443,8080,8443',
+    'signals yes: spans; signals.metrics is Disabled by ClusterTrafficPolicy/default (overrides)',
+    'data unknown: metrics are off, so the pod has no series; kubectl svc observe --pod shop/checkout-1 shows spans',
+  ]);
+  expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
+});
+
 test('a workload is explained by a table of its pods and the steps of the first that is not captured', () => {
   const view = shop();
   golden('workload.txt', text('deployment/checkout', view, facts(view, ['checkout-1'])));
