@@ -78,8 +78,8 @@ const scalars: Readonly<
   double: ['number', '0', 'double', 'double', 'VALUE'],
   int64: ['number', '0', 'int', 'int', 'VALUE'],
   string: ['string', "''", 'string', 'string', 'VALUE'],
-  uint32: ['number', '0', 'uint', 'uint', 'Math.max(0, Math.round(VALUE))'],
-  uint64: ['number', '0', 'uint', 'uint', 'Math.max(0, Math.round(VALUE))'],
+  uint32: ['number', '0', 'uint', 'nearestUint', 'VALUE, 32'],
+  uint64: ['number', '0', 'uint', 'nearestUint', 'VALUE, 64'],
 };
 
 const wires: Readonly<Record<string, number>> = protobuf.types.basic;

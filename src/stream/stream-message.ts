@@ -72,6 +72,8 @@ function timeText(ms: number): string {
   return rfc3339Nano(BigInt(Math.floor(ms)) * 1_000_000n);
 }
 
+/** More items than an agent can lose between two messages. The metric of losses could not count on from far more. */
+const mostLost = 1e12;
 const text = Type.String();
 const optional = Type.Optional(text);
 const time = Type.String({ pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{9}Z$' });
@@ -102,7 +104,7 @@ const kinds = {
     message: optional,
     gone: Type.Optional(Type.Boolean()),
   }),
-  lost: Type.Object({ source: text, count: Type.Integer({ minimum: 0 }) }),
+  lost: Type.Object({ source: text, count: Type.Integer({ minimum: 0, maximum: mostLost }) }),
 };
 const names = Object.keys(kinds) as (keyof typeof kinds)[];
 const schema = Type.Object({

@@ -36,12 +36,15 @@ test('flow counters become items with the bytes since the previous report', () =
   const fresh = nowNs + 1e9;
   take([point(1_000, old, 80), point(50, fresh, 443)]);
   take([point(1_500, old, 80), point(50, fresh, 443)]);
-  take([point(20, fresh, 80)]);
+  // Neither a count of bytes nor a number of a port.
+  take([point(1e300, fresh, 443), point(-1e300, fresh, 80)]);
+  take([point(20, fresh, 80), point(60, fresh, 99_999)]);
   const flows = Array.from({ length: ring.next }, (_, i) => ring.at(i)!.flow!);
   expect(flows.map((f) => [f.destination.port, f.bytes])).toEqual([
     [443, 50],
     [80, 500],
     [80, 20],
+    [undefined, 60],
   ]);
 });
 

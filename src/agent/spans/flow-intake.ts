@@ -59,7 +59,7 @@ export class FlowIntake {
         for (const { name, data } of metrics) {
           if (data?.kind !== 'sum' || !flowMetrics.has(name)) continue;
           for (const point of data.points) {
-            if (point.noValue || !Number.isFinite(point.value)) continue;
+            if (point.noValue || !(Math.abs(point.value) <= Number.MAX_SAFE_INTEGER)) continue;
             const bytes = data.temporality === 'delta' ? point.value : this.#increment(point);
             if (bytes > 0) this.#push(point, bytes);
           }
@@ -162,7 +162,7 @@ function flowEnd(side: 'src' | 'dst', take: (key: string) => string | undefined)
     workload: ownerName ? { kind: ownerKind ?? 'unknown', name: ownerName } : undefined,
     node: k8s('node.name'),
     address,
-    port: port && /^\d{1,5}$/.test(port) ? Number(port) : undefined,
+    port: port && /^\d{1,5}$/.test(port) && Number(port) <= 65_535 ? Number(port) : undefined,
     zone,
     cidr,
   };

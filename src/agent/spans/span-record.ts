@@ -34,7 +34,7 @@ export function resourceTexts(resource: ResourceSpans['attributes'], redactor: R
 /**
  * A span with its Resource as a record, redacted: data that must be redacted goes no further than this function.
  * `from` has the attributes of the pod that sent the span; the Kubernetes attributes that the span itself claims are
- * left out.
+ * left out. A status code is the span's own, not the Resource's, and has three digits.
  */
 export function spanRecord(
   from: ResourceTexts,
@@ -52,7 +52,7 @@ export function spanRecord(
     return (value === undefined || value === null ? from.get(key) : textOf(value)) || undefined;
   };
   const workload = workloadKeys.find(([key]) => text(key) !== undefined);
-  const status = Number(text('http.response.status_code') ?? NaN);
+  const status = textOf(own.get('http.response.status_code'));
   const derived = pathOf(text('url.full'));
   const path = text('url.path') ?? (derived && redactor.label('url_path', derived));
   return {
@@ -73,7 +73,7 @@ export function spanRecord(
     ...given('method', text('http.request.method')),
     ...given('path', path),
     ...given('route', text('http.route')),
-    ...given('statusCode', Number.isInteger(status) ? status : undefined),
+    ...given('statusCode', /^[1-9]\d\d$/.test(status) ? Number(status) : undefined),
     attributes: fittingAttributes(own.entries().filter(([key]) => !shownElsewhere.has(key))),
   };
 }

@@ -5,6 +5,7 @@ import { Identity } from '../identity/identity.ts';
 import { WireWriter } from '../../base/wire/protobuf-wire.ts';
 import { builtinLimits } from '../../capture/index.ts';
 import { decodeTracesJson } from '../otlp/json/traces.ts';
+import { emptyScope, type Span } from '../otlp/model.ts';
 import { decodeTracesRequest } from '../otlp/protobuf/decode.ts';
 import { SpanPipeline } from './span-pipeline.ts';
 import { rfc3339Nano } from '../../stream/index.ts';
@@ -77,6 +78,27 @@ test.each([
   pipeline.setConfig({ monitors: [], limits: builtinLimits, redaction });
   pipeline.take(named[encoding](`GET /reset/${'x'.repeat(length)}/end`));
   expect(ring.at(ring.first)!.span!.name).toBe(shown);
+});
+
+test.each([
+  ['503', 503],
+  [204, 204],
+  [undefined, undefined],
+  ['1e300', undefined],
+  [0, undefined],
+  [1_000, undefined],
+  [200.5, undefined],
+])('a span with the status code %p is shown with %p, whatever its Resource has', (code, shown) => {
+  const ring = new StreamRing(large);
+  const pipeline = new SpanPipeline({ ring, clock: new FakeClock(recorded), identity: new Identity() });
+  const span: Span = {
+    ...{ traceId: ids.trace, spanId: ids.span, parentSpanId: '', name: 'SET', kind: 'client', startNs: 1n, endNs: 2n },
+    ...{ status: 'unset', statusMessage: '' },
+    attributes: code === undefined ? [] : [{ key: 'http.response.status_code', value: code }],
+  };
+  const attributes = [{ key: 'http.response.status_code', value: '404' }];
+  pipeline.take({ resources: [{ attributes, scopes: [{ scope: emptyScope, spans: [span] }] }] });
+  expect(ring.at(ring.first)!.span!.statusCode).toBe(shown);
 });
 
 test('times are written to the nanosecond, and extreme ones cause no error', () => {

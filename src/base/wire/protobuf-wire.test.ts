@@ -55,3 +55,19 @@ test('strings of any length are read back unchanged, and lone surrogates are rep
   const halves = new WireWriter().string(1, '\ud800x').finish();
   expect(new TextDecoder().decode(halves.subarray(2))).toBe('\ufffdx');
 });
+
+test('a number that an unsigned field cannot hold is written as the nearest that it can', () => {
+  const largest = 2 ** 64 - 2_048;
+  const held = (bits: 32 | 64, value: number): number => {
+    const reader = new WireReader(new WireWriter(1).nearestUint(1, value, bits).finish());
+    reader.key();
+    const read = reader.uint64();
+    expect(reader.done).toBe(true);
+    return Number(read);
+  };
+  const values = [1e300, Infinity, 2 ** 64, 2 ** 60, 2 ** 32, 2.5, -1, -1e300, NaN];
+  expect(values.map((value) => held(64, value))).toEqual([
+    ...[largest, largest, largest, 2 ** 60, 2 ** 32, 3, 0, 0, 0],
+  ]);
+  expect(values.map((value) => held(32, value))).toEqual([...Array<number>(5).fill(2 ** 32 - 1), 3, 0, 0, 0]);
+});

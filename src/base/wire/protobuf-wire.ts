@@ -165,6 +165,8 @@ const replacing = new TextDecoder('utf-8', { ignoreBOM: true });
 const shortText = 64;
 /** Length of the longest varint. */
 const varintBytes = 10;
+/** The largest double that an unsigned integer of 32 or 64 bits can be. */
+const largestUint = { 32: 2 ** 32 - 1, 64: 2 ** 64 - 2_048 };
 /** Bytes that `open` reserves for a length; `close` refuses a longer one. */
 const lengthBytes = 4;
 
@@ -204,11 +206,16 @@ export class WireWriter {
     return this.rawVarint(field * 8 + wireType);
   }
 
-  /** An unsigned integer field below 2^53. */
+  /** An unsigned integer field; the value is a whole number below 2^64. */
   uint(field: number, value: number): this {
     this.#reserve(2 * varintBytes);
     this.#length = this.#putVarint(this.#putVarint(this.#length, field * 8), value);
     return this;
+  }
+
+  /** An unsigned integer field: the whole number nearest to the value that it can hold. */
+  nearestUint(field: number, value: number, bits: 32 | 64): this {
+    return this.uint(field, Math.min(largestUint[bits], Math.max(0, Math.round(value))));
   }
 
   /** An int64 field; negative numbers take ten bytes, as the format requires. */

@@ -23,7 +23,7 @@ export function writeHeader(out: WireWriter, { kind, node, partitionClean }: Hea
 }
 
 export function writeTrailer(out: WireWriter, { count }: Trailer): WireWriter {
-  if (count !== null) out.uint(1, Math.max(0, Math.round(count)));
+  if (count !== null) out.nearestUint(1, count, 64);
   return out;
 }
 

@@ -93,26 +93,26 @@ export function writeHeader(out: WireWriter, { planHash, node, labelsOwned, minT
 }
 
 export function writeTrailer(out: WireWriter, { rows, samplesRead, annotations, warnings, waitMs, evaluateMs, seriesRead, queryable, read, omittedWarnings, omittedInfos }: Trailer): WireWriter {
-  out.uint(1, Math.max(0, Math.round(rows)));
-  out.uint(2, Math.max(0, Math.round(samplesRead)));
+  out.nearestUint(1, rows, 64);
+  out.nearestUint(2, samplesRead, 64);
   for (const one of annotations) out.message(3, (w) => writeAnnotation(w, one));
   for (const one of warnings) out.string(4, one);
   out.double(5, waitMs);
   out.double(6, evaluateMs);
-  out.uint(7, Math.max(0, Math.round(seriesRead)));
+  out.nearestUint(7, seriesRead, 64);
   if (queryable !== null) out.bytes(8, queryable);
   if (read !== null) out.bytes(9, read);
-  out.uint(10, Math.max(0, Math.round(omittedWarnings)));
-  out.uint(11, Math.max(0, Math.round(omittedInfos)));
+  out.nearestUint(10, omittedWarnings, 64);
+  out.nearestUint(11, omittedInfos, 64);
   return out;
 }
 
 export function writeAnnotation(out: WireWriter, { kind, message, start, end, overlaps, forced }: Annotation): WireWriter {
-  out.uint(1, Math.max(0, Math.round(kind)));
+  out.nearestUint(1, kind, 32);
   if (message) out.string(2, message);
-  out.uint(3, Math.max(0, Math.round(start)));
-  out.uint(4, Math.max(0, Math.round(end)));
-  out.uint(5, Math.max(0, Math.round(overlaps)));
+  out.nearestUint(3, start, 64);
+  out.nearestUint(4, end, 64);
+  out.nearestUint(5, overlaps, 64);
   if (forced !== null) out.message(6, (w) => writeForcedMonotonicity(w, forced));
   return out;
 }
@@ -136,7 +136,7 @@ export function writeHistogram(out: WireWriter, { schema, zeroThreshold, zeroCou
   if (positive !== null) out.message(6, (w) => writeBuckets(w, positive));
   if (negative !== null) out.message(7, (w) => writeBuckets(w, negative));
   for (const one of customValues) out.double(8, one);
-  out.uint(9, Math.max(0, Math.round(counterReset)));
+  out.nearestUint(9, counterReset, 32);
   return out;
 }
 
@@ -147,7 +147,7 @@ export function writeBuckets(out: WireWriter, { distances, counts }: Buckets): W
 }
 
 export function writeRemainder(out: WireWriter, { step, values }: Remainder): WireWriter {
-  if (step !== null) out.uint(1, Math.max(0, Math.round(step)));
+  if (step !== null) out.nearestUint(1, step, 64);
   for (const one of values) out.double(2, one);
   return out;
 }

@@ -147,6 +147,14 @@ test.each([
     (end: (s: number, t: string) => void) => end(200, '{}\n'),
   ],
   [
+    'has lost more than an agent can',
+    'NODE_ERROR node-2: an invalid message: lost/count: Expected integer to be less or equal to 1000000000000',
+    (end: (s: number, t: string) => void) => {
+      const lost = { source: 'ring', count: 1e300 };
+      end(200, `${JSON.stringify({ node: 'node-2', time: '2026-01-01T00:00:00.000000000Z', lost })}\n`);
+    },
+  ],
+  [
     'answers for another node',
     'NODE_ERROR node-2: a message of node "node-1"',
     (end: (s: number, t: string) => void) => end(200, line('node-1', 'forged')),
@@ -424,6 +432,25 @@ test('gRPC gives the same items as HTTP, on the same port, and refuses with the 
     expect(states).toEqual([{ state: 'NODE_CONNECTED', nodes }]);
     call.cancel();
     await until('the agents to be left', () => stage.agents.every(({ clients }) => clients === 0));
+  } finally {
+    client.close();
+  }
+});
+
+test('numbers beyond 64 bits end no gRPC call: they come as the largest that the field holds', async () => {
+  stage.agents[0]!.push({ name: 'huge', statusCode: 1e300, durationNs: 1e300 }, start);
+  stage.agents[1]!.pushFlow({ source: { port: 1e300 }, destination: {}, bytes: 1e300 }, start + 1);
+  pushInTurn(1, 2);
+  const client = grpcClient();
+  try {
+    const seen: unknown[] = [];
+    for await (const { span, flow } of client.read({ all: true })) seen.push(span ?? flow);
+    const largest = 2 ** 64 - 2_048;
+    expect(seen).toMatchObject([
+      { name: 'huge', statusCode: 2 ** 32 - 1, durationNs: largest },
+      { source: { port: 2 ** 32 - 1 }, bytes: largest },
+      { name: '2' },
+    ]);
   } finally {
     client.close();
   }

@@ -105,7 +105,7 @@ export function writeSpan(out: WireWriter, { traceId, spanId, parentSpanId, name
   if (name) out.string(4, name);
   if (kind) out.string(5, kind);
   if (start) out.string(6, start);
-  if (durationNs !== undefined) out.uint(7, Math.max(0, Math.round(durationNs)));
+  if (durationNs !== undefined) out.nearestUint(7, durationNs, 64);
   if (status) out.string(8, status);
   if (statusMessage) out.string(9, statusMessage);
   if (namespace) out.string(10, namespace);
@@ -116,7 +116,7 @@ export function writeSpan(out: WireWriter, { traceId, spanId, parentSpanId, name
   if (method) out.string(15, method);
   if (path) out.string(16, path);
   if (route) out.string(17, route);
-  if (statusCode !== undefined) out.uint(18, Math.max(0, Math.round(statusCode)));
+  if (statusCode !== undefined) out.nearestUint(18, statusCode, 32);
   for (const [key, value] of Object.entries(attributes ?? {})) out.message(19, (w) => w.string(1, key).string(2, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')));
   if (peer !== undefined) out.message(20, (w) => writeFlowEnd(w, peer));
   return out;
@@ -135,7 +135,7 @@ export function writeFlowEnd(out: WireWriter, { namespace, name, kind, workload,
   if (workload !== undefined) out.message(4, (w) => writeWorkload(w, workload));
   if (node) out.string(5, node);
   if (address) out.string(6, address);
-  if (port !== undefined) out.uint(7, Math.max(0, Math.round(port)));
+  if (port !== undefined) out.nearestUint(7, port, 32);
   if (zone) out.string(8, zone);
   if (cidr) out.string(9, cidr);
   return out;
@@ -145,7 +145,7 @@ export function writeFlow(out: WireWriter, { end, direction, protocol, bytes, so
   if (end) out.string(1, end);
   if (direction) out.string(2, direction);
   if (protocol) out.string(3, protocol);
-  if (bytes !== undefined) out.uint(4, Math.max(0, Math.round(bytes)));
+  if (bytes !== undefined) out.nearestUint(4, bytes, 64);
   if (source !== undefined) out.message(5, (w) => writeFlowEnd(w, source));
   if (destination !== undefined) out.message(6, (w) => writeFlowEnd(w, destination));
   for (const [key, value] of Object.entries(attributes ?? {})) out.message(7, (w) => w.string(1, key).string(2, typeof value === 'string' ? value : (JSON.stringify(value) ?? '')));
@@ -162,6 +162,6 @@ export function writeNodeStatus(out: WireWriter, { state, nodes, message, gone }
 
 export function writeLost(out: WireWriter, { source, count }: Lost): WireWriter {
   if (source) out.string(1, source);
-  if (count !== undefined) out.uint(2, Math.max(0, Math.round(count)));
+  if (count !== undefined) out.nearestUint(2, count, 64);
   return out;
 }

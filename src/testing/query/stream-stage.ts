@@ -84,7 +84,7 @@ export class StreamAgent {
     this.ring.push({ timeMs: atMs, bytes: 500, span: whole }, Date.now());
   }
 
-  pushFlow(flow: Pick<FlowRecord, 'source' | 'destination'>, atMs: number): void {
+  pushFlow(flow: Pick<FlowRecord, 'source' | 'destination'> & Partial<FlowRecord>, atMs: number): void {
     const end = rfc3339Nano(BigInt(atMs) * 1_000_000n);
     const whole: FlowRecord = { end, direction: 'request', bytes: 10, attributes: {}, ...flow };
     this.ring.push({ timeMs: atMs, bytes: 500, flow: whole }, Date.now());

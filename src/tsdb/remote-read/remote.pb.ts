@@ -46,7 +46,7 @@ export function writeQuery(out: WireWriter, { startMs, endMs, matchers, hints }:
 }
 
 export function writeLabelMatcher(out: WireWriter, { type, name, value }: LabelMatcher): WireWriter {
-  out.uint(1, Math.max(0, Math.round(type)));
+  out.nearestUint(1, type, 32);
   if (name) out.string(2, name);
   if (value) out.string(3, value);
   return out;
