@@ -26,16 +26,18 @@ export class SeenItems {
       this.#older = this.#keys;
       this.#keys = new Set();
     }
-    this.#newestMs = Math.max(this.#newestMs, Date.parse(time));
+    const ms = Date.parse(time);
+    // A time that does not exist is NaN, and no comparison with NaN is true.
+    if (ms > this.#newestMs) this.#newestMs = ms;
     return true;
   }
 
   /**
-   * Where to resume, RFC 3339; not later than now by the cluster's clock, whatever times items carry. Undefined while
-   * there is no item.
+   * Where to resume, RFC 3339; not before 1970, and not later than now by the cluster's clock, whatever times items
+   * carry. Undefined while there is no item.
    */
   since(nowMs: number): string | undefined {
     if (this.#newestMs === -Infinity) return undefined;
-    return new Date(Math.min(this.#newestMs, nowMs) - resumeOverlapMs).toISOString();
+    return new Date(Math.max(0, Math.min(this.#newestMs, nowMs) - resumeOverlapMs)).toISOString();
   }
 }

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
 import { OperatorError } from '../base/errors.ts';
 import { parseJson } from '../base/text/parse-json.ts';
+import { parseRfc3339 } from '../base/text/rfc3339.ts';
 import { type FlowRecord, type Recorded, rfc3339Nano, type SpanRecord } from './records.ts';
 
 export type NodeState = 'NODE_CONNECTED' | 'NODE_UNAVAILABLE' | 'NODE_ERROR';
@@ -127,5 +128,15 @@ export function parseMessage(line: string): StreamMessage {
   if (names.filter((name) => value[name] !== undefined).length !== 1) {
     throw new OperatorError('ERR_INPUT_INVALID', `line: must be one of ${names.join(', ')}`);
   }
+  const { time: told, span, flow } = value;
+  const own = span?.start ?? flow?.end ?? told;
+  refuseNoTime('time', told);
+  // Agents send the time of an item twice: the same text is checked once.
+  if (own !== told) refuseNoTime(span ? 'span/start' : 'flow/end', own);
   return value as StreamMessage;
+}
+
+function refuseNoTime(name: string, text: string): void {
+  if (parseRfc3339(text) !== undefined) return;
+  throw new OperatorError('ERR_INPUT_INVALID', `${name}: must be a time that exists`);
 }

@@ -125,9 +125,9 @@ test('nodes without an agent are reported immediately, in one message, and the o
   expect(words(await stage.read('/v1/stream'))).toEqual(['NODE_UNAVAILABLE x,y: no agent pod', '0', '1', '2']);
 });
 
-const line = (node: string, name: string): string => {
+const line = (node: string, name: string, time = '2026-01-01T00:00:00.000000000Z'): string => {
   const span = {
-    ...{ traceId: 't', spanId: 's', name, kind: 'server', start: '2026-01-01T00:00:00.000000000Z' },
+    ...{ traceId: 't', spanId: 's', name, kind: 'server', start: time },
     ...{ durationNs: 1, status: 'unset', attributes: {} },
   };
   return `${JSON.stringify({ node, time: span.start, span })}\n`;
@@ -145,6 +145,19 @@ test.each([
     'sends JSON that is not a message',
     'NODE_ERROR node-2: an invalid message: node: Expected required property',
     (end: (s: number, t: string) => void) => end(200, '{}\n'),
+  ],
+  [
+    'sends a time that does not exist',
+    'NODE_ERROR node-2: an invalid message: time: must be a time that exists',
+    (end: (s: number, t: string) => void) => end(200, line('node-2', 'never', '2026-13-01T00:00:00.000000000Z')),
+  ],
+  [
+    'sends an item whose own time does not exist',
+    'NODE_ERROR node-2: an invalid message: span/start: must be a time that exists',
+    (end: (s: number, t: string) => void) => {
+      const sound = line('node-2', 'never');
+      end(200, sound.replace(/("start":"2026-)01-01/, '$102-31'));
+    },
   ],
   [
     'has lost more than an agent can',
