@@ -197,6 +197,14 @@ test('an answer of any length is read without holding up what else the process d
 test.each([
   ['a sample without a value', '[1700000000]', 'a sample is not a pair of time and value'],
   ['a sample that is a number', '7', 'a sample is not a pair of time and value'],
+  [
+    'samples that are not in time order',
+    '[1699999999,"1"],[1699999998,"2"]',
+    'samples of a series are not in time order',
+  ],
+  ['an empty value', '[1699999999,""]', 'the value of a sample is not a number'],
+  ['a blank value', '[1699999999," "]', 'the value of a sample is not a number'],
+  ['a value that is a word', '[1699999999,"constructor"]', 'the value of a sample is not a number'],
 ])('an answer with %s is refused, and not requested again', async (_, sample, message) => {
   let asked = 0;
   const store = await storeOver((_req, res) => {
@@ -206,6 +214,23 @@ test.each([
   }, {});
   await expect(store.read(queries, read())).rejects.toMatchObject({ reason: 'protocol', message });
   expect(asked).toBe(1);
+});
+
+test('a sample that a store without deduplication gives twice counts once; the values may be no finite numbers', async () => {
+  const at = (ms: number) => (end - 10_000 + ms) / 1000;
+  const values = [
+    ...[0, 0, 1, 1, 1].map((ms, i) => [at(ms), String(5 + i)]),
+    ...['NaN', '+Inf', '-Inf', '1e+300'].map((text, i) => [at(2 + i), text]),
+  ];
+  const store = await storeOver((_req, res) => {
+    const result = ['a', 'b'].map((pod) => ({ metric: { pod }, values }));
+    res.end(JSON.stringify({ status: 'success', data: { resultType: 'matrix', result } }));
+  }, {});
+  const [series] = await store.read(queries, read());
+  expect(series!.map(({ timestamps }) => [...timestamps])).toEqual(
+    Array(2).fill([0, 1, 2, 3, 4, 5].map((ms) => end - 10_000 + ms)),
+  );
+  expect(series!.map((one) => [...one.values])).toEqual(Array(2).fill([5, 7, NaN, Infinity, -Infinity, 1e300]));
 });
 
 test('a failed read aborts the parallel ones, and the budget is restored before all are repeated', async () => {

@@ -22,10 +22,11 @@ const halfMs = 0.5;
 
 type Columns = Pick<ReadSeries, 'timestamps' | 'values'>;
 const none: Columns = { timestamps: new Float64Array(0), values: new Float64Array(0) };
-const numbers: Readonly<Record<string, number>> = { NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity };
+const named = new Map(Object.entries({ NaN: NaN, '+Inf': Infinity, '-Inf': -Infinity }));
 
 /**
- * Reads the answer to a request that `rangeQuery` (`range-selectors.ts`) has made, as it arrives.
+ * Reads the answer to a request that `rangeQuery` (`range-selectors.ts`) has made, as it arrives. Of several samples of
+ * a series at one time it keeps the first, so times ascend strictly.
  * Errors: AgentFailure `protocol`; SyntaxError for a text that is no JSON; QueryError when the budget is spent.
  */
 export class RangeAnswer {
@@ -91,8 +92,13 @@ export class RangeAnswer {
         throw new AgentFailure('protocol', 'a sample is not a pair of time and value');
       const timeMs = t * 1000;
       if (timeMs < startMs - halfMs || timeMs > endMs + halfMs) continue;
-      found.times[found.length] = Math.round(timeMs);
-      found.values[found.length++] = numbers[text] ?? Number(text);
+      const time = Math.round(timeMs);
+      const last = found.length > 0 ? found.times[found.length - 1]! : -Infinity;
+      // VictoriaMetrics without deduplication gives a sample as often as it was sent.
+      if (time === last) continue;
+      if (time < last) throw new AgentFailure('protocol', 'samples of a series are not in time order');
+      found.times[found.length] = time;
+      found.values[found.length++] = valueOf(text);
     }
   }
 
@@ -108,6 +114,15 @@ export class RangeAnswer {
     takeMemory(this.#budget.memory, seriesBytes + labelBytes * labels.length);
     this.#series.push({ labels, ...columns });
   }
+}
+
+function valueOf(text: string): number {
+  const value = Number(text);
+  // A blank text is 0 for JavaScript.
+  if (!Number.isNaN(value) && (value !== 0 || text.trim() !== '')) return value;
+  const known = named.get(text);
+  if (known === undefined) throw new AgentFailure('protocol', 'the value of a sample is not a number');
+  return known;
 }
 
 function labelsOf(metric: unknown): Labels {
