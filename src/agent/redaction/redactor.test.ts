@@ -73,6 +73,25 @@ describe('a text of more than 8,192 characters', () => {
     expect((user + system) / 1_000).toBeLessThan(100);
   });
 
+  const nameKeys = [
+    ...['http.route', 'rpc.method', 'db.collection.name', 'db.namespace', 'db.operation.name'],
+    ...['messaging.destination.name', 'url.path'],
+  ];
+  test.each([
+    ['long ones', nameKeys.map((key, i) => ({ key, value: `${'x '.repeat(3_000 + i)}y` }))],
+    [
+      'many of one key',
+      Array.from({ length: 1_024 }, (_, i) => ({ key: 'url.path', value: `${'x '.repeat(99)}${i}` })),
+    ],
+  ])('as the name of a span takes time in proportion to it, whatever phrases the attributes have: %s', (_, phrases) => {
+    const labels = nameKeys.map((key) => ({ name: key.replaceAll('.', '_'), action: 'Hash' as const }));
+    const redactor = redactorOf([{ labels }]);
+    const before = process.cpuUsage();
+    for (let span = 0; span < 5; span++) redactor.spanName('x '.repeat(4_096), phrases);
+    const { user, system } = process.cpuUsage(before);
+    expect((user + system) / 1_000).toBeLessThan(100);
+  });
+
   test.each([
     ['url.path', `/reset/${long}/end`, '/REDACTED'],
     ['url.full', `http://u:p@h/reset/${long}/end?a=b`, 'http://h/REDACTED'],
@@ -200,6 +219,15 @@ describe('with the rules of policies', () => {
     ).toBe('GET /users/{id}/a/lo');
     expect(redactor.spanName(`GET /${'x'.repeat(9_000)}`)).toBe('GET /REDACTED');
     expect(redactor.spanName(`SELECT ${'x'.repeat(9_000)}`)).toBe('SELECT REDACTED');
+  });
+
+  test('of several phrases that stand at one place the longest counts, and of a repeated attribute all values', () => {
+    const redactor = redactorOf([{ labels: [{ name: 'db_namespace', action: 'Drop' }] }]);
+    const named = (...values: readonly string[]) => values.map((value) => ({ key: 'db.namespace', value }));
+    expect(redactor.spanName('in a b c of a b', named('a b', 'a b c'))).toBe('in REDACTED of REDACTED');
+    expect(redactor.spanName('in a b', named('c d', 'a b'))).toBe('in REDACTED');
+    const many = named(...Array.from({ length: 20 }, (_, i) => `a ${i}`));
+    expect(redactor.spanName('in a 19 of b', many)).toBe('REDACTED');
   });
 
   test('labels are dropped, hashed alike on every node, or cut, and the strictest action wins', () => {

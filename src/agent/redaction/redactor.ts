@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { namingLabels } from '../../api/v1alpha1/index.ts';
-import { percentDecoded } from '../../base/text/texts.ts';
+import { commonLengths, percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
@@ -26,6 +26,8 @@ const nameKeys = [
   ...['http.route', 'rpc.method', 'db.collection.name', 'db.namespace', 'db.operation.name'],
   ...['messaging.destination.name', 'url.path'],
 ];
+/** A span with more phrases in these attributes, which has keys more than once, shows none of its name. */
+const mostPhrases = nameKeys.length;
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
 /**
  * URLs, paths and names of spans are cut to this length before they are redacted, which takes time and memory in
@@ -129,7 +131,7 @@ export class Redactor {
    * The name of a span. A word of it that is the value of one of the span's `attributes`, as they were before their
    * redaction, is treated as that is, and so are several words that an action holds for together. Any other word that
    * begins with a slash may be a route or a path. A long name is cut; where words of names are redacted, what the cut
-   * goes through is replaced.
+   * goes through, or may go through, is replaced.
    */
   spanName(name: string, attributes: readonly Attribute[] = []): string {
     const text = truncate(name, longestRedacted);
@@ -137,14 +139,19 @@ export class Redactor {
     if (this.#rewriters.length === 0 && !hasAction) return text;
     const isCut = text.length < name.length;
     const keys = nameKeysByWord(attributes);
-    const phrases = keys.entries().filter(([value, key]) => /\s/.test(value) && this.#actionOn(key) !== undefined);
-    const longestFirst = [...phrases].map(([value]) => value).sort((a, b) => b.length - a.length);
+    const phrases = [...keys].filter(([value, key]) => /\s/.test(value) && this.#actionOn(key) !== undefined);
+    if (phrases.length > mostPhrases) return redacted;
+    const phraseAt = phraseFinder(
+      phrases.map(([value]) => value),
+      text,
+      isCut,
+    );
     const words = /\S+/g;
     let shown = '';
     let done = 0;
     for (let next; (next = words.exec(text)) !== null; words.lastIndex = done) {
       const { 0: single, index } = next;
-      const word = longestFirst.find((value) => standsAt(name, value, index)) ?? single;
+      const word = phraseAt(index) ?? single;
       const end = index + word.length;
       const isCutOff = isCut && end >= text.length && (word.startsWith('/') || hasAction);
       shown += text.slice(done, index) + (isCutOff ? markOf(word) : this.#word(word, keys));
@@ -298,9 +305,22 @@ function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<string, s
   return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [valueText(value).trim(), key])));
 }
 
-/** Whether the words stand at this index of the name, the beginning of a word, and end with a word. */
-function standsAt(name: string, words: string, index: number): boolean {
-  return name.startsWith(words, index) && !/\S/.test(name.charAt(index + words.length));
+/**
+ * Finds the longest of the phrases that stands at an index of the text, the beginning of a word, and ends with a word.
+ * In a text that was cut, the end may be that of the text.
+ */
+function phraseFinder(phrases: readonly string[], text: string, isCut: boolean): (index: number) => string | undefined {
+  const longestFirst = phrases
+    .toSorted((a, b) => b.length - a.length)
+    .map((phrase) => ({ length: phrase.length, common: commonLengths(phrase.slice(0, text.length), text) }));
+  return (index) => {
+    for (const { length, common } of longestFirst) {
+      const end = index + common[index]!;
+      const isWhole = common[index] === length && !/\S/.test(text.charAt(end));
+      if (isWhole || (isCut && end === text.length)) return text.slice(index, end);
+    }
+    return undefined;
+  };
 }
 
 /** What replaces a word: a path stays one. */

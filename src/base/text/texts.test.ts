@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { anyText } from '../../testing/any-text.ts';
-import { cutToBytes, cutToUnits } from './texts.ts';
+import { commonLengths, cutToBytes, cutToUnits } from './texts.ts';
 
 test.each([
   ['a text that fits', 'a\u{1f600}', 3, 'a\u{1f600}'],
@@ -24,6 +24,20 @@ test('a cut text is the beginning of the text, and lacks less than one more char
       expect(units.length <= max && Buffer.byteLength(bytes) <= max).toBe(true);
       expect(units === whole || units.length + nextOf(units).length > max).toBe(true);
       expect(bytes === whole || Buffer.byteLength(bytes + nextOf(bytes)) > max).toBe(true);
+    }),
+  );
+});
+
+test('commonLengths says for each index of a text how much of the other one stands there', () => {
+  const lengthAt = (part: string, text: string, at: number): number => {
+    let length = 0;
+    while (length < part.length && part[length] === text[at + length]) length++;
+    return length;
+  };
+  const repetitive = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 20 });
+  fc.assert(
+    fc.property(repetitive, repetitive, (part, text) => {
+      expect([...commonLengths(part, text)]).toEqual([...text].map((_, at) => lengthAt(part, text, at)));
     }),
   );
 });

@@ -27,6 +27,23 @@ export function cutToUnits(text: string, max: number): string {
   return text.slice(0, isWithinPair ? max - 1 : max).toWellFormed();
 }
 
+/**
+ * For each index of the text, how many of the characters there are those that `part` begins with. Takes time in
+ * proportion to both lengths, whatever they repeat: the Z algorithm.
+ */
+export function commonLengths(part: string, text: string): Uint32Array {
+  const both = part + text;
+  const lengths = new Uint32Array(both.length);
+  // From `from` to `end` the beginning of `both` stands once more, so what is known of that is known here.
+  for (let i = 1, from = 0, end = 0; i < both.length; i++) {
+    let length = i < end ? Math.min(lengths[i - from]!, end - i) : 0;
+    while (length < part.length && both[length] === both[i + length]) length++;
+    lengths[i] = length;
+    if (i + length > end) [from, end] = [i, i + length];
+  }
+  return lengths.subarray(part.length);
+}
+
 /** A regular expression, for RE2 and for JavaScript, that matches only this text. */
 export function escapedPattern(text: string): string {
   return text.replaceAll(/[.*+?()|[\]{}^$\\]/g, '\\$&');
