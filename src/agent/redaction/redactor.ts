@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { namingLabels } from '../../api/v1alpha1/index.ts';
-import { commonLengths, percentDecoded } from '../../base/text/texts.ts';
+import { commonLengths, pathOf, percentDecoded } from '../../base/text/texts.ts';
 import { type CaptureRedaction, pathRewriter } from '../../capture/index.ts';
 import { copied, truncate, valueText } from '../mapping/label-set.ts';
 import { labelName } from '../mapping/names.ts';
@@ -26,8 +26,8 @@ const nameKeys = [
   ...['http.route', 'rpc.method', 'db.collection.name', 'db.namespace', 'db.operation.name'],
   ...['messaging.destination.name', 'url.path'],
 ];
-/** A span with more phrases in these attributes, which has keys more than once, shows none of its name. */
-const mostPhrases = nameKeys.length;
+/** A span with more redacted phrases in these attributes and in URLs, which repeats keys, shows none of its name. */
+const mostPhrases = nameKeys.length + urls.size;
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
 /**
  * URLs, paths and names of spans are cut to this length before they are redacted, which takes time and memory in
@@ -129,9 +129,9 @@ export class Redactor {
 
   /**
    * The name of a span. A word of it that is the value of one of the span's `attributes`, as they were before their
-   * redaction, is treated as that is, and so are several words that an action holds for together. Any other word that
-   * begins with a slash may be a route or a path. A long name is cut; where words of names are redacted, what the cut
-   * goes through, or may go through, is replaced.
+   * redaction, is treated as that is, and so are several words together, also if they are the path of a URL. Any other
+   * word that begins with a slash may be a route or a path. A long name is cut; where words of names are redacted, what
+   * the cut goes through, or may go through, is replaced.
    */
   spanName(name: string, attributes: readonly Attribute[] = []): string {
     const text = truncate(name, longestRedacted);
@@ -139,13 +139,10 @@ export class Redactor {
     if (this.#rewriters.length === 0 && !hasAction) return text;
     const isCut = text.length < name.length;
     const keys = nameKeysByWord(attributes);
-    const phrases = [...keys].filter(([value, key]) => /\s/.test(value) && this.#actionOn(key) !== undefined);
+    const values = new Set([...keys.keys(), ...pathsOfUrls(attributes)]);
+    const phrases = [...values].filter((value) => /\s/.test(value) && this.#mayChange(value, keys));
     if (phrases.length > mostPhrases) return redacted;
-    const phraseAt = phraseFinder(
-      phrases.map(([value]) => value),
-      text,
-      isCut,
-    );
+    const phraseAt = phraseFinder(phrases, text, isCut);
     const words = /\S+/g;
     let shown = '';
     let done = 0;
@@ -203,13 +200,22 @@ export class Redactor {
   #word(word: string, keys: ReadonlyMap<string, string>): string {
     const key = keys.get(word);
     const isPath = word.startsWith('/');
-    if (key === undefined && !isPath) return word;
-    const action =
-      key === undefined ? stricter(this.#actionOn('http.route'), this.#actionOn('url.path')) : this.#actionOn(key);
+    const action = this.#wordAction(word, keys);
     // The name must show the same hash as the attribute, and `attribute` rewrites only `http.route` and `url.path`.
     const isRewritten = isPath && (action === undefined || key === undefined || paths.has(key));
     const kept = isRewritten ? this.path(word) : word;
     return action === undefined ? kept : (act(action, kept) ?? markOf(word));
+  }
+
+  #wordAction(word: string, keys: ReadonlyMap<string, string>): LabelAction | undefined {
+    const key = keys.get(word);
+    if (key !== undefined) return this.#actionOn(key);
+    return word.startsWith('/') ? stricter(this.#actionOn('http.route'), this.#actionOn('url.path')) : undefined;
+  }
+
+  /** Whether such a word is redacted by an action or, as a path, by rewrites. */
+  #mayChange(word: string, keys: ReadonlyMap<string, string>): boolean {
+    return (this.#rewriters.length > 0 && word.startsWith('/')) || this.#wordAction(word, keys) !== undefined;
   }
 
   #url(text: string, queryOnly: boolean): string {
@@ -303,6 +309,10 @@ export class Redactors {
 function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<string, string> {
   const named = nameKeys.map((wanted) => attributes.filter(({ key }) => key === wanted));
   return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [valueText(value).trim(), key])));
+}
+
+function pathsOfUrls(attributes: readonly Attribute[]): string[] {
+  return attributes.filter(({ key }) => urls.has(key)).map(({ value }) => (pathOf(valueText(value)) ?? '').trim());
 }
 
 /**

@@ -380,6 +380,28 @@ test.each([
   },
 );
 
+test.each([
+  ['http.route', '/reset/ann smith/end', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
+  ['url.path', '/reset/ann smith/end', 'GET /reset/ann smith/end of x', 'GET /reset/{code}/end of x'],
+  ['url.full', 'http://h/reset/ann smith/end?a=1', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
+  ['db.namespace', 'reset/ann smith/end', 'reset/ann smith/end', 'reset/ann smith/end'],
+])(
+  'where paths are rewritten, a span whose %s is %s and whose name is %s has the name %s',
+  (key, value, name, shownName) => {
+    const paths = [{ pattern: '/reset/[^/]+/end', replacement: '/reset/{code}/end' }];
+    const { pipeline, shown } = aPipeline({}, { redaction: [{ paths }] });
+    pipeline.take(request([span({ name, attributes: { [key]: value } })]));
+    expect(shown()[0]!.name).toBe(shownName);
+  },
+);
+
+test('a dropped path with white space is not in a name, also where only the URL tells where it ends', () => {
+  const redaction = [{ labels: [{ name: 'url_path', action: 'Drop' as const }] }];
+  const { pipeline, shown } = aPipeline({}, { redaction });
+  pipeline.take(request([span({ name: 'GET /a/ann smith', attributes: { 'url.full': 'http://h/a/ann smith?b=1' } })]));
+  expect(shown()[0]!.name).toBe('GET /REDACTED');
+});
+
 test('a dropped gRPC method of several words is not in a name of which the cut goes through it', () => {
   const method = `/shop.Cart/Get ann ${'x '.repeat(5_000)}`;
   const { pipeline, shown } = aPipeline({}, { redaction: [{ labels: [{ name: 'rpc_method', action: 'Drop' }] }] });

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { pathOf } from '../../base/text/texts.ts';
 import type { CaptureConfig } from '../../capture/index.ts';
 import type { Enriched } from '../identity/enrich.ts';
 import type { Identity } from '../identity/identity.ts';
@@ -7,7 +8,7 @@ import { wants } from '../mapping/monitor-rules.ts';
 import type { ResourceSpans, Span, TracesRequest } from '../otlp/model.ts';
 import { type Redactor, Redactors } from '../redaction/redactor.ts';
 import { type SpanRecord, spanProtocol } from '../../stream/index.ts';
-import { isShown, pathOf, type ResourceTexts, resourceTexts, spanRecord } from './span-record.ts';
+import { isShown, type ResourceTexts, resourceTexts, spanRecord } from './span-record.ts';
 import { type MonitorSpans, SpanRuleIndex, type SpanRules } from './span-rules.ts';
 import type { StreamRing } from './stream-ring.ts';
 import { ratioTakes, TailSampler, type TailSpan } from './tail-sampler.ts';

@@ -1,3 +1,4 @@
+import { pathOf } from '../../base/text/texts.ts';
 import type { Attribute, ResourceSpans, Span } from '../otlp/model.ts';
 import { isReservedLabel } from '../identity/enrich.ts';
 import { plainValue, truncate } from '../mapping/label-set.ts';
@@ -109,10 +110,4 @@ function textOf(plain: unknown): string {
 
 function given<K extends string, V>(key: K, value: V | undefined): { readonly [P in K]?: V } {
   return (value === undefined ? {} : { [key]: value }) as { readonly [P in K]?: V };
-}
-
-/** The path of a URL; undefined when it has none. */
-export function pathOf(url: string | undefined): string | undefined {
-  if (url === undefined) return undefined;
-  return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] || undefined;
 }

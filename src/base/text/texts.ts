@@ -12,6 +12,12 @@ export function percentDecoded(text: string): string {
   }
 }
 
+/** The path of a URL; undefined when it has none. */
+export function pathOf(url: string | undefined): string | undefined {
+  if (url === undefined) return undefined;
+  return /^(?:[a-z][a-z0-9+.-]*:\/\/[^/?#]*)?([^?#]*)/i.exec(url)?.[1] || undefined;
+}
+
 /** The beginning of a text, in whole characters, that has at most `max` bytes as UTF-8. */
 export function cutToBytes(text: string, max: number): string {
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(max));
