@@ -104,6 +104,33 @@ test('a sum whose counters all go on in one request misses nothing', () => {
   expect(new Agent().send(10, { a: 103, b: 11 })).toEqual(['c: 114']);
 });
 
+test('a sum does not go on from a stored value beside which an increase of 1 would be lost', () => {
+  expect(new Agent().send(0, { b: 1e20 })).toEqual(['c: 100000000000000000000']);
+  const after = new Agent();
+  expect(after.send(10, { a: 7 })).toEqual(['c: 7']);
+  expect(after.send(20, { a: 9 })).toEqual(['c: 9']);
+});
+
+test('a sum beyond the largest value that is added to others goes on while an increase of 1 counts beside it', () => {
+  expect(new Agent().send(0, { a: 9e14, b: 9e14 })).toEqual(['c: 1800000000000000']);
+  const after = new Agent();
+  expect(after.send(10, { a: 9e14 + 1 })).toEqual(['c: 1800000000000000']);
+  expect(after.send(20, { a: 9e14 + 2 })).toEqual(['c: 1800000000000001']);
+});
+
+test.each([1e90, -1e90])(
+  'the sum of a histogram whose stored one is %d counts anew, where its counts go on',
+  (mean) => {
+    new Agent().send(0, { b: 10 }, { histogram: true, mean });
+    const after = new Agent();
+    const values = (n: number, sum: number): string[] => [
+      ...[`c_bucket 1: ${n}`, `c_bucket +Inf: ${n}`, `c_count: ${n}`, `c_sum: ${sum}`],
+    ];
+    expect(after.send(10, { a: 7 }, { histogram: true })).toEqual(values(10, 14));
+    expect(after.send(20, { a: 9 }, { histogram: true }).toSorted()).toEqual(values(12, 18).toSorted());
+  },
+);
+
 test('a counter that is new since the restart counts in full', () => {
   new Agent().send(0, { a: 100, b: 10 });
   const after = new Agent();

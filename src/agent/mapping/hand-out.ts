@@ -1,6 +1,6 @@
 import type { SeriesRef } from '../../tsdb/index.ts';
 import type { Exemplar } from '../otlp/model.ts';
-import { isSum } from './resets.ts';
+import { countsOn, isSum } from './resets.ts';
 import type { Group, Series } from './series-table.ts';
 
 /** A series as the store knows it, with its newest exemplar. */
@@ -72,14 +72,15 @@ function showReset(series: Series, sink: SampleSink): void {
  * Begins all series of a group that have no sample yet. Their totals go on from their stored values if an earlier
  * process has stored a larger one of any of them since the counters started. Then it had counted streams that have
  * ended, or that this process has not heard of yet. All buckets of a histogram do the same, so that they count the same
- * streams. The sum of its values shows nothing: it may fall.
+ * streams. The sum of its values shows nothing: it may fall. A stored value beside which increases are lost counts as
+ * none: that series shows a reset.
  */
 function begin({ series: all }: Group, tMs: number, sink: SampleSink): void {
   const fresh = all.filter(({ lastMs, zeroMs }) => lastMs === 0 && zeroMs !== 0);
   const stored = fresh.map((s) => (s.component.mode === 'counter' ? sink.stored(s, s.zeroMs) : NaN));
-  const goesOn = fresh.some((s, i) => !isSum(s) && stored[i]! > s.total);
+  const goesOn = fresh.some((s, i) => !isSum(s) && countsOn(stored[i]!) && stored[i]! > s.total);
   for (const [i, series] of fresh.entries()) {
-    if (goesOn && !Number.isNaN(stored[i])) {
+    if (goesOn && countsOn(stored[i]!)) {
       series.total = stored[i]!;
       series.merged = true;
       series.resumedMs = tMs;

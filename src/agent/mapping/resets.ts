@@ -30,6 +30,14 @@ export function addend(value: number): number {
   return isAddable(value) ? value : 0;
 }
 
+/**
+ * Whether an increase of 1 counts beside this total. False for NaN. Totals may be beyond 1e15, because they have many
+ * addends.
+ */
+export function countsOn(total: number): boolean {
+  return Math.abs(total) <= Number.MAX_SAFE_INTEGER;
+}
+
 export function isSum(series: Series | undefined): boolean {
   return series?.component.suffix === '_sum';
 }
