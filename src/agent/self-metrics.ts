@@ -124,12 +124,18 @@ export function createSelfMetrics(options: { node: string; version: string }) {
     ),
     remoteReadInflight: gauge('svc_remote_read_inflight', 'Remote-read requests being answered.'),
     remoteReadBytes: counter('svc_remote_read_bytes_total', 'Bytes sent in answer to remote reads.'),
-    partialRequests: counter('svc_partial_requests_total', 'Shares of queries asked for, by HTTP status.', ['code']),
+    partialRequests: counter(
+      'svc_partial_requests_total',
+      'Shares of queries asked for, by HTTP status; 499: given up by the caller.',
+      ['code'],
+    ),
     partialInflight: gauge('svc_partial_inflight', 'Shares of queries being computed or waiting.'),
     partialBytes: counter('svc_partial_bytes_total', 'Bytes sent in answer to shares of queries.'),
-    indexRequests: counter('svc_index_requests_total', 'Lists of labels and series asked for, by HTTP status.', [
-      'code',
-    ]),
+    indexRequests: counter(
+      'svc_index_requests_total',
+      'Lists of labels and series asked for, by HTTP status; 499: given up by the caller.',
+      ['code'],
+    ),
     indexInflight: gauge('svc_index_inflight', 'Lists of labels and series being made or waiting.'),
     indexBytes: counter('svc_index_bytes_total', 'Bytes sent in answer to questions for labels and series.'),
     certExpiry: gauge('svc_cert_expiry_timestamp_seconds', "End of the agent certificate's life; 0 until it has one."),

@@ -1,5 +1,36 @@
 import type { ServerResponse } from 'node:http';
+import type { Counter, Gauge } from 'prom-client';
 import { isOperatorError, OperatorError } from '../../base/errors.ts';
+
+/** Requests by status, and requests in flight. */
+export interface RequestCounts {
+  readonly requests: Counter<'code'>;
+  readonly inflight: Gauge;
+}
+
+/**
+ * Counts a request while `serve` answers it, and then by its status. One whose caller gave it up counts as 499, and its
+ * error as none. `fail` answers other errors, or cuts the connection of an answer that has begun.
+ */
+export async function counted(
+  res: ServerResponse,
+  { requests, inflight }: RequestCounts,
+  serve: () => Promise<void>,
+  fail: (error: unknown) => void,
+): Promise<void> {
+  let isGivenUp = false;
+  inflight.inc();
+  try {
+    await serve();
+    isGivenUp = res.destroyed;
+  } catch (error) {
+    isGivenUp = res.destroyed;
+    if (!isGivenUp) fail(error);
+  } finally {
+    inflight.dec();
+    requests.inc({ code: isGivenUp ? '499' : String(res.statusCode) });
+  }
+}
 
 /** Writes a complete answer. */
 export function answerText(res: ServerResponse, status: number, type: string, body: string | Uint8Array): void {

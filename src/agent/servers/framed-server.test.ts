@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { silentLogger } from '../../base/logger.ts';
 import { closeServer, listen } from '../../net/listen.ts';
+import { until } from '../../testing/until.ts';
 import type { FramedHandler } from '../partial/admission.ts';
 import { createSelfMetrics } from '../self-metrics.ts';
 import { partialRoute } from './framed-server.ts';
@@ -16,9 +17,11 @@ const server = createServer(
   routed([partialRoute({ handler: (body, signal) => handler(body, signal), metrics, logger: silentLogger })]),
 );
 beforeAll(async () => (port = await listen('framed', server, { host: '127.0.0.1', port: 0 })));
+beforeEach(() => metrics.partialRequests.reset());
 afterAll(() => closeServer(server, 0));
 
 const ask = () => request({ port, host: '127.0.0.1', method: 'POST', path: '/api/v1/partial' });
+const codes = async () => (await metrics.partialRequests.get()).values.map(({ labels }) => labels.code);
 
 test.each([
   ['small', 3],
@@ -41,7 +44,7 @@ test.each([
   expect(signal!.aborted).toBe(false);
 });
 
-test('the work for a client that disconnected is aborted', async () => {
+test('the work for a client that disconnected is aborted, and its request counts as given up', async () => {
   const aborted = new Promise<unknown>((resolve) => {
     handler = (_body, signal) =>
       new Promise((_, reject) => {
@@ -55,4 +58,36 @@ test('the work for a client that disconnected is aborted', async () => {
   const req = ask();
   req.on('error', () => {}).end('x');
   expect(await aborted).toMatchObject({ message: 'the client disconnected' });
+  await until('the count', async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['499']);
+});
+
+test('a request that is given up in the middle of its answer counts as such', async () => {
+  const frames = Array.from({ length: 10 }, () => Buffer.alloc(2 ** 20));
+  handler = () => Promise.resolve({ frames, bytes: 10 * 2 ** 20 });
+  const req = ask();
+  req.on('error', () => {}).on('response', () => req.destroy());
+  req.end('x');
+  await until('the count', async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['499']);
+});
+
+test('a request that is given up before it is refused counts as such', async () => {
+  handler = async (_body, signal) => {
+    req.destroy();
+    await once(signal, 'abort');
+    return { refusal: 'busy', message: 'later' };
+  };
+  const req = ask();
+  req.on('error', () => {}).end('x');
+  await until('the count', async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['499']);
+});
+
+test('a request that is refused counts with its status', async () => {
+  handler = () => Promise.resolve({ refusal: 'busy', message: 'later' });
+  const [res] = (await once(ask().end('x'), 'response')) as [IncomingMessage];
+  expect(res.statusCode).toBe(429);
+  expect(await text(res)).toContain('later');
+  expect(await codes()).toEqual(['429']);
 });

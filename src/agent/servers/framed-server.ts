@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Counter, Gauge } from 'prom-client';
+import type { Counter } from 'prom-client';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { callerIn } from '../../net/auth/caller.ts';
@@ -8,7 +8,7 @@ import { indexContentType, indexPath, partialContentType, partialPath } from '..
 import { readRawBody } from '../otlp/request-body.ts';
 import type { FramedAnswer, FramedHandler, Refusal } from '../partial/admission.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
-import { answerError } from './answers.ts';
+import { answerError, counted, type RequestCounts } from './answers.ts';
 import type { Route } from './routes.ts';
 
 /** Dependencies of an endpoint. */
@@ -27,10 +27,8 @@ interface FramedOptions {
   readonly logger: Logger;
 }
 
-/** Requests by status, requests in flight, bytes sent. */
-interface FramedCounts {
-  readonly requests: Counter<'code'>;
-  readonly inflight: Gauge;
+/** Requests and the bytes sent in answer to them. */
+interface FramedCounts extends RequestCounts {
   readonly bytes: Counter;
 }
 
@@ -55,22 +53,18 @@ const statusOf: Readonly<Record<Refusal, number>> = {
  */
 function framedRoute(options: FramedOptions): Route {
   const { path, counts, logger } = options;
-  const answer: Route['serve'] = (req, res) => {
-    counts.inflight.inc();
-    return serve(req, res, options)
-      .catch((error: unknown) => {
-        if (res.headersSent || res.destroyed) return void res.destroy();
-        if (isOperatorError(error)) answerError(res, 400, 'invalid', error.message);
-        else {
-          logger.warn('a request could not be answered', { path, error: errorText(error) });
-          answerError(res, 500, 'internal', 'internal error');
-        }
-      })
-      .finally(() => {
-        counts.inflight.dec();
-        counts.requests.inc({ code: String(res.statusCode) });
-      });
-  };
+  const answer: Route['serve'] = (req, res) =>
+    counted(
+      res,
+      counts,
+      () => serve(req, res, options),
+      (error) => {
+        if (res.headersSent) return void res.destroy();
+        if (isOperatorError(error)) return answerError(res, 400, 'invalid', error.message);
+        logger.warn('a request could not be answered', { path, error: errorText(error) });
+        answerError(res, 500, 'internal', 'internal error');
+      },
+    );
   return { path, methods: ['POST'], serve: answer };
 }
 

@@ -6,7 +6,7 @@ import { goneSignal, sendPart } from '../../net/http/index.ts';
 import { type RemoteReadHandler, remoteReadPath } from '../../tsdb/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
-import { answerText } from './answers.ts';
+import { answerText, counted } from './answers.ts';
 import type { Route } from './routes.ts';
 
 export interface RemoteReadOptions {
@@ -25,27 +25,20 @@ export function noSuchRead(res: ServerResponse): void {
 /** Stock Prometheus remote read at its usual path. The TLS listener in front of it decides which clients may call. */
 export function remoteReadRoute(options: RemoteReadOptions): Route {
   const { metrics, logger } = options;
-  const answer: Route['serve'] = (req, res) => {
-    metrics.remoteReadInflight.inc();
-    return serve(req, res, options)
-      .then(
-        () => res.destroyed,
-        (error: unknown) => {
-          // A client that disconnects gives up its read.
-          if (res.destroyed) return true;
-          // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
-          logger.warn('remote read failed', { error: errorText(error) });
-          if (res.headersSent) res.destroy();
-          else if (isOperatorError(error)) answerText(res, 400, 'text/plain; charset=utf-8', `${error.message}\n`);
-          else answerText(res, 500, 'text/plain; charset=utf-8', 'internal error\n');
-          return false;
-        },
-      )
-      .then((givenUp) => {
-        metrics.remoteReadInflight.dec();
-        metrics.remoteReadRequests.inc({ code: givenUp ? '499' : String(res.statusCode) });
-      });
-  };
+  const counts = { requests: metrics.remoteReadRequests, inflight: metrics.remoteReadInflight };
+  const answer: Route['serve'] = (req, res) =>
+    counted(
+      res,
+      counts,
+      () => serve(req, res, options),
+      (error) => {
+        // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
+        logger.warn('remote read failed', { error: errorText(error) });
+        if (res.headersSent) res.destroy();
+        else if (isOperatorError(error)) answerText(res, 400, 'text/plain; charset=utf-8', `${error.message}\n`);
+        else answerText(res, 500, 'text/plain; charset=utf-8', 'internal error\n');
+      },
+    );
   return { path: remoteReadPath, methods: ['POST'], serve: answer };
 }
 
