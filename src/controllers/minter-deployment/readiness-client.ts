@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { minterCheckTypes, type MinterReadiness } from '../../api/v1alpha1/minter-readiness.ts';
 import type { Clock } from '../../base/clock.ts';
 import { OperatorError } from '../../base/errors.ts';
+import { parseRfc3339 } from '../../base/text/rfc3339.ts';
 import { answerTo, readWhole } from '../../base/wire/http-body.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { ports } from '../../render/index.ts';
@@ -60,7 +61,7 @@ export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
     if (!minterCheckTypes.includes(check?.type)) throw bad('checks[].type');
     if (!['True', 'False', 'Unknown'].includes(check.status)) throw bad(`checks[${check.type}].status`);
     // The API refuses a malformed reason, and the whole status with it.
-    if (!/^[A-Za-z]([A-Za-z0-9_]{0,254}[A-Za-z0-9])?$/.test(check.reason)) throw bad(`checks[${check.type}].reason`);
+    if (!isReason(check.reason)) throw bad(`checks[${check.type}].reason`);
     if (typeof check.message !== 'string') throw bad(`checks[${check.type}].message`);
   }
   if (typeof body.keyVersion !== 'string' || body.keyVersion.length > 512) throw bad('keyVersion');
@@ -75,8 +76,12 @@ export function parseReadiness(text: string, what = 'readyz'): MinterReadiness {
   return body as MinterReadiness;
 }
 
+function isReason(value: unknown): boolean {
+  return typeof value === 'string' && /^[A-Za-z]([A-Za-z0-9_]{0,254}[A-Za-z0-9])?$/.test(value);
+}
+
 /** Whether the API accepts a value as a time; pods write theirs in UTC. */
 function isTime(value: unknown): boolean {
   if (typeof value !== 'string' || !/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$/.test(value)) return false;
-  return !Number.isNaN(Date.parse(value));
+  return parseRfc3339(value) !== undefined;
 }
