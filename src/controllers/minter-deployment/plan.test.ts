@@ -264,6 +264,27 @@ test('the time of the last mint moves once a minute, not with every mint', () =>
   expect(plan(61)).toBe(at(61));
 });
 
+describe('a time after now, of a pod whose clock ran ahead,', () => {
+  const at = (s: number): string => new Date(now + s * 1000).toISOString();
+  const fails = (s: number): Partial<MinterReadiness> => ({ lastMintError: { reason: `at_${s}`, time: at(s) } });
+  const ahead = answer([], { lastMintTime: at(86_400), ...fails(86_400) });
+
+  test('is shown while no other is known, and gives way to the next mint and the next failure', () => {
+    const { status } = planMinterStatus(facts({ answers: [ahead] }));
+    expect(status).toMatchObject({ lastMintTime: at(86_400), lastMintError: { reason: 'at_86400' } });
+    const later = facts({ minter: minter(status), answers: [answer([], { lastMintTime: at(0), ...fails(-5) })] });
+    expect(planMinterStatus(later).status).toMatchObject({ lastMintTime: at(0), lastMintError: { reason: 'at_-5' } });
+  });
+
+  test('hides no mint and no failure of the other pods', () => {
+    const answers = [answer([], { lastMintTime: at(-9), ...fails(-9) }), ahead];
+    expect(planMinterStatus(facts({ answers })).status).toMatchObject({
+      lastMintTime: at(-9),
+      lastMintError: { reason: 'at_-9', time: at(-9) },
+    });
+  });
+});
+
 test('equal facts give an equal status, whatever the time', () => {
   const first = planMinterStatus(facts()).status;
   const second = planMinterStatus(facts({ minter: minter(first), now: now + 3_600_000 })).status;

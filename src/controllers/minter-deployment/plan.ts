@@ -229,12 +229,14 @@ function fromPods(
   now: number,
 ): Partial<MinterDeploymentStatus> {
   const first = answers[0];
-  const mint = latest(answers.flatMap((a) => a.lastMintTime ?? []));
-  const failed = answers.flatMap((a) => a.lastMintError ?? []).toSorted((a, b) => (a.time < b.time ? 1 : -1))[0];
-  const settled = before?.lastMintTime !== undefined && now - Date.parse(before.lastMintTime) < mintTimeStepMs;
-  const lastMintTime = settled
-    ? before.lastMintTime
-    : latest([mint, before?.lastMintTime].filter((t) => t !== undefined));
+  const shown = before?.lastMintTime;
+  const mints = [shown, ...answers.map((a) => a.lastMintTime)].filter((t) => t !== undefined).map((time) => ({ time }));
+  const age = now - Date.parse(shown ?? '');
+  const lastMintTime = age >= 0 && age < mintTimeStepMs ? shown : newest(mints, now)?.time;
+  const failed = newest(
+    answers.flatMap((a) => a.lastMintError ?? []),
+    now,
+  );
   const lastMintError = failed ? { reason: cutToUnits(failed.reason, 128), time: failed.time } : before?.lastMintError;
   const values = {
     keyVersion: first?.keyVersion ?? before?.keyVersion,
@@ -247,6 +249,8 @@ function fromPods(
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function latest(times: readonly string[]): string | undefined {
-  return times.toSorted().at(-1);
+/** The newest of what the pods report. What a clock that ran ahead dates after `now` counts only if all of it is. */
+function newest<T extends { time: string }>(reports: readonly T[], now: number): T | undefined {
+  const past = reports.filter(({ time }) => Date.parse(time) <= now);
+  return (past.length > 0 ? past : reports).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))[0];
 }
