@@ -137,6 +137,19 @@ test('a key of another App is detected before the first mint, and no token is mi
   expect(answer.headers.get('retry-after')).toBe('30');
 });
 
+test('an App that is deleted is named by the mint that finds it gone, and the pod stops minting', async () => {
+  await start();
+  await untilReady(minter!);
+  world.platform.state.apps.splice(0);
+  expect(JSON.parse((await askToken(minter!, token())).text)).toMatchObject({
+    error: 'installation_error',
+    message: 'the platform knows no App with this ID',
+  });
+  expect(minter!.audit.at(-1)).toMatchObject({ code: 'installation_error', reason: 'app_unknown' });
+  await untilCheck('KeyMatchesApp', 'WrongApp');
+  expect((await fetch(`${minter!.url}/version`)).status).toBe(503);
+});
+
 test('a platform that fails to answer GET /app does not block readiness', async () => {
   world.platform.faults.set('get_app', { status: 503 });
   await start();

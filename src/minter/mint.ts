@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { deadlineIn, orTimeout, type Deadline } from './deadline.ts';
 import type { MinterMetrics } from './metrics.ts';
+import { appUnknown, isAppUnknown } from './platform/app-refusal.ts';
 import { checkGrant, type Grant } from './platform/grant.ts';
 import { InstallationCache, viewOf, type InstallationView } from './platform/installation.ts';
 import {
@@ -39,7 +40,10 @@ export interface MinterDeps {
   metrics: MinterMetrics;
   clock: Clock;
   logger: Logger;
-  /** Called when the platform refuses our App JWT and the one that replaced it: the App has to be checked again. */
+  /**
+   * Called when the platform refuses our App JWT and the one that replaced it, or does not know the App: the App has to
+   * be checked again.
+   */
   onUnauthorized?: () => void;
   /** Called when the key service says that the key cannot be used. */
   onKeyUnusable?: () => void;
@@ -174,6 +178,10 @@ class Session {
     parameters: Record<string, unknown>,
   ): Promise<PlatformAnswer> {
     const answer = await this.#once(operation, code, parameters);
+    if (isAppUnknown(answer)) {
+      this.#deps.onUnauthorized?.();
+      throw new Refusal(code, 'app_unknown', appUnknown);
+    }
     if (answer.status !== 401) return limited(answer);
     this.#deps.jwts.drop(this.#jwt!);
     this.#jwt = undefined;

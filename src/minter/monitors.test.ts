@@ -19,6 +19,7 @@ const answer = (status: number, data?: unknown, retryAfterSeconds?: number): Pla
 const ourApp = answer(200, { id: 42 });
 const installed = answer(200, { id: 7, account, permissions, suspended_at: null });
 const suspended = answer(200, { id: 7, account, permissions, suspended_at: '2026-01-01T00:00:00Z' });
+const unknownApp = answer(404, { message: 'Integration not found' });
 const cutOff = new PlatformUnreachable('network', undefined);
 
 let clock: FakeClock;
@@ -170,6 +171,34 @@ test('the App is not checked before the time that a platform names which limits 
   scene.app = ourApp;
   await clock.advance(3_000);
   expect(seen('KeyMatchesApp')).toBe('True Matches');
+});
+
+test('an App ID that no App has is a wrong App, and the pod is not ready', async () => {
+  scene.app = unknownApp;
+  await start();
+  expect(readiness.get('KeyMatchesApp')).toMatchObject({
+    status: 'False',
+    reason: 'WrongApp',
+    message: 'the platform knows no App with this ID',
+  });
+  expect(readiness.gates.app).toBe(false);
+});
+
+test('a 404 that names no App, as of a wrong address, says nothing about the App', async () => {
+  scene.app = answer(404, { message: 'Not Found' });
+  await start();
+  expect(seen('KeyMatchesApp')).toBe('Unknown PlatformUnreachable');
+});
+
+test.each([
+  ['is gone', unknownApp],
+  ['has lost its key', answer(401)],
+])('a look-up of the installation finds out that the App %s', async (_what, refusal) => {
+  await start();
+  scene.app = scene.installation = refusal;
+  await clock.advance(6 * 60_000);
+  expect(seen('KeyMatchesApp')).toBe('False WrongApp');
+  expect(seen('InstallationFound')).toBe('True Found');
 });
 
 test('a key of another App stays so while the platform cannot be asked', async () => {

@@ -75,7 +75,7 @@ export class Monitors {
       });
   }
 
-  /** Checks the App again. Called when the platform refused our signature. */
+  /** Checks the App again. Called when the platform refused our signature, or does not know the App. */
   doubtApp(): void {
     this.#appKnown = false;
     this.#appDue = 0;
@@ -107,7 +107,7 @@ export class Monitors {
       await this.#checkNext(nextJwts);
     }
     if (clock.monotonic() >= this.#installationDue) {
-      const ms = await checkInstallation(this.#options);
+      const ms = await checkInstallation(this.#options, () => this.doubtApp());
       this.#installationDue = clock.monotonic() + ms;
     }
   }

@@ -6,6 +6,7 @@ import { KeyServiceFailure } from '../sign/key-service.ts';
 import type { AppJwtSource } from '../sign/app-jwt.ts';
 import type { Readiness } from '../readiness.ts';
 import { uncovered, type Permissions } from '../rules/permissions.ts';
+import { appUnknown, isAppUnknown } from './app-refusal.ts';
 import { viewOf } from './installation.ts';
 import { PlatformUnreachable, type PlatformAnswer, type PlatformClient } from './platform-client.ts';
 
@@ -46,9 +47,10 @@ export async function askWhoWeAre(
   try {
     let answer = await getApp(deps, deadline);
     // One refusal may be due to a clock jump or a lagging replica; two in a row with a fresh signature are conclusive.
-    if (answer.status === 401) answer = await getApp(deps, deadline);
+    if (refusesApp(answer)) answer = await getApp(deps, deadline);
     const pauseMs = pauseOf(answer);
     const found = (verdict: AppAnswer['verdict'], message: string): AppAnswer => ({ verdict, message, pauseMs });
+    if (isAppUnknown(answer)) return found('wrong', appUnknown);
     if (answer.status === 401)
       return found('wrong', 'the platform does not accept the signature of this key for the App');
     const id = (answer.data as { id?: unknown } | undefined)?.id;
@@ -83,14 +85,16 @@ async function getApp(
   return answer;
 }
 
+const refusesApp = (answer: PlatformAnswer): boolean => answer.status === 401 || isAppUnknown(answer);
+
 const pauseOf = ({ retryAfterSeconds = 0 }: PlatformAnswer): number => retryAfterSeconds * 1_000;
 
 /**
  * Looks up the installation and reports what would make the minting of a token fail. The result does not block
- * readiness. Without an answer, the last one stays in force.
+ * readiness. Without an answer, the last one stays in force. Calls `doubtApp` when the platform refuses the App itself.
  * Returns after how long to look again, in ms.
  */
-export async function checkInstallation(deps: PlatformMonitorDeps): Promise<number> {
+export async function checkInstallation(deps: PlatformMonitorDeps, doubtApp: () => void): Promise<number> {
   const { readiness, org, appId } = deps;
   const deadline = deadlineIn(deps.clock, checkMs);
   const judge = (
@@ -101,7 +105,9 @@ export async function checkInstallation(deps: PlatformMonitorDeps): Promise<numb
   try {
     const jwt = await deps.jwts.get(deadline);
     const answer = await deps.platform.call('get_installation', jwt.token, { org }, deadline);
-    const view = viewOf(answer, org, appId);
+    const refused = refusesApp(answer);
+    if (refused) doubtApp();
+    const view = refused ? null : viewOf(answer, org, appId);
     if (view === null) {
       judge('Unknown', 'PlatformUnreachable', `the platform answered ${answer.status}`);
       return Math.max(openMs, pauseOf(answer));

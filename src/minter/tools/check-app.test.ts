@@ -42,9 +42,9 @@ test('a disabled key version is named with its state, and no request goes to the
   expect(world.platform.requests).toHaveLength(0);
 });
 
-test('a key of another App is detected by a request to the platform', async () => {
+test('an App ID that no App has is detected by a request to the platform', async () => {
   const { code, out } = await check({ VCS_APP_ID: '999' });
-  expect(out).toMatch(/\napp: wrong/);
+  expect(out).toContain('\napp: wrong: the platform knows no App with this ID\n');
   expect(code).toBe(1);
 });
 

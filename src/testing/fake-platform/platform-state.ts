@@ -88,7 +88,7 @@ export class PlatformState {
     if (iat > now + 5 || exp <= now) throw refuse("'Expiration time' claim ('exp') is too early");
     if (exp - iat > maxJwtSpanSeconds) throw refuse("'Expiration time' claim ('exp') is too far in the future");
     const app = this.apps.find((a) => String(a.id) === String(iss));
-    if (!app) throw refuse('Integration not found');
+    if (!app) throw new PlatformAnswerError(404, 'Integration not found');
     if (!verify('sha256', Buffer.from(`${head}.${body}`), app.publicKey, Buffer.from(signature, 'base64url'))) {
       throw refuse('A JSON web token could not be decoded');
     }

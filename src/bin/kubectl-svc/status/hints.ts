@@ -87,7 +87,7 @@ export const ways: Readonly<Record<string, string>> = {
   WrongAlgorithm: 'the key must sign with RSA PKCS#1 v1.5 and SHA-256',
   PermissionDenied: 'let the service account of the minter use the key',
   KeyServiceUnreachable: 'look at the way to the key service: NetworkPolicies, proxies',
-  WrongApp: 'import the key of this very App, or correct the App ID',
+  WrongApp: 'correct the App ID, or import the key of this very App',
   NextWrongApp: 'import the key of this very App as the next version',
   PlatformUnreachable: 'look at the way to the platform: NetworkPolicies, proxies',
   NotInstalled: 'install the App in the organization',
