@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { systemClock } from '../base/clock.ts';
 import { agentEmail, agentRules, audience, startMinterWorld, type MinterWorld } from '../testing/minter-world/world.ts';
 import { privatePem, testKey } from '../testing/minter-world/keys.ts';
 import { askToken, startMinter, untilReady, type RunningMinter } from '../testing/minter-world/running-minter.ts';
@@ -135,6 +136,15 @@ test('a key of another App is detected before the first mint, and no token is mi
   const answer = await askToken(minter!, token());
   expect(JSON.parse(answer.text)).toMatchObject({ error: 'not_ready' });
   expect(answer.headers.get('retry-after')).toBe('30');
+});
+
+test('a clock that is two minutes ahead is named, and not the key', async () => {
+  minter = await startMinter(world, { clock: { ...systemClock, now: () => Date.now() + 120_000 } });
+  expect(await untilCheck('KeyMatchesApp', 'ClockSkew')).toMatchObject({
+    status: 'False',
+    message: "the platform refuses the signature: the clock of this node is about 120 s ahead of the platform's",
+  });
+  expect((await fetch(`${minter.url}/version`)).status).toBe(503);
 });
 
 test('an App that is deleted is named by the mint that finds it gone, and the pod stops minting', async () => {

@@ -15,7 +15,16 @@ const answer = (status: number, data?: unknown, retryAfterSeconds?: number): Pla
   status,
   data,
   retryAfterSeconds,
+  dateMs: undefined,
 });
+/** A refusal of the signature. `aheadSeconds`: how far our clock is ahead of the platform's. */
+const refusal = (aheadSeconds: number | undefined, message: string): PlatformAnswer => ({
+  ...answer(401, { message }),
+  dateMs: aheadSeconds === undefined ? undefined : clock.now() - aheadSeconds * 1_000,
+});
+const badSignature = 'A JSON web token could not be decoded';
+const badIat = "'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued";
+const badExp = "'Expiration time' claim ('exp') is too far in the future";
 const ourApp = answer(200, { id: 42 });
 const installed = answer(200, { id: 7, account, permissions, suspended_at: null });
 const suspended = answer(200, { id: 7, account, permissions, suspended_at: '2026-01-01T00:00:00Z' });
@@ -199,6 +208,59 @@ test.each([
   await clock.advance(6 * 60_000);
   expect(seen('KeyMatchesApp')).toBe('False WrongApp');
   expect(seen('InstallationFound')).toBe('True Found');
+});
+
+describe('a signature that is refused', () => {
+  test.each<[string, number | undefined, string, string]>([
+    ['names iat', undefined, badIat, "the clock of this node is not the platform's"],
+    ['names exp', 58, badExp, "the clock of this node is about 60 s ahead of the platform's"],
+    [
+      'comes from a clock 2 min behind',
+      121,
+      badSignature,
+      "the clock of this node is about 120 s ahead of the platform's",
+    ],
+    [
+      'comes from a clock 9 min ahead',
+      -542,
+      badSignature,
+      "the clock of this node is about 540 s behind the platform's",
+    ],
+  ])('is put down to our clock where the refusal %s', async (_what, aheadSeconds, text, message) => {
+    scene.app = refusal(aheadSeconds, text);
+    await start();
+    expect(seen('KeyMatchesApp')).toBe('False ClockSkew');
+    expect(readiness.get('KeyMatchesApp').message).toContain(message);
+    expect(readiness.gates.app).toBe(false);
+    expect(readiness.knownUnusable).toBe(true);
+    scene.app = ourApp;
+    await clock.advance(3_000);
+    expect(seen('KeyMatchesApp')).toBe('True Matches');
+  });
+
+  test.each([28, -530])(
+    'is put down to the key while our clock is %i s ahead, for which there is room',
+    async (ahead) => {
+      scene.app = refusal(ahead, badSignature);
+      await start();
+      expect(seen('KeyMatchesApp')).toBe('False WrongApp');
+    },
+  );
+
+  test('for our clock says nothing about the next key version', async () => {
+    scene.next = refusal(undefined, badIat);
+    await start({ withNext: true });
+    expect(seen('KeyMatchesApp')).toBe('True Matches');
+    expect(readiness.get('KeyMatchesApp').message).toContain('not checked');
+  });
+
+  test('for our clock leaves a next key version wrong that was found to be so', async () => {
+    scene.next = answer(200, { id: 1 });
+    await start({ withNext: true });
+    scene.next = refusal(undefined, badIat);
+    await clock.advance(60_000);
+    expect(seen('KeyMatchesApp')).toBe('False NextWrongApp');
+  });
 });
 
 test('a key of another App stays so while the platform cannot be asked', async () => {

@@ -126,12 +126,14 @@ export class Monitors {
     this.#appDue = clock.monotonic() + pauseMs;
     if (verdict === 'matches') this.#reportMatch();
     else if (verdict === 'wrong') readiness.set('KeyMatchesApp', 'False', 'WrongApp', message);
+    else if (verdict === 'skewed') readiness.set('KeyMatchesApp', 'False', 'ClockSkew', message);
     else readiness.judge('KeyMatchesApp', { status: 'Unknown', reason: 'PlatformUnreachable', message });
   }
 
   async #checkNext(jwts: NonNullable<MonitorsOptions['nextJwts']>): Promise<void> {
     const answer = await askWhoWeAre({ ...this.#options, jwts });
-    if (answer.verdict !== 'unknown' || this.#next?.verdict !== 'wrong') this.#next = answer;
+    const isClear = answer.verdict === 'matches' || answer.verdict === 'wrong';
+    if (isClear || this.#next?.verdict !== 'wrong') this.#next = answer;
     this.#nextDue = this.#options.clock.monotonic() + Math.max(nextMs, answer.pauseMs);
     this.#reportMatch();
   }

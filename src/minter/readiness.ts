@@ -100,17 +100,17 @@ export class Readiness {
     return this.#draining;
   }
 
-  /** True when the key or the App is known to be wrong: signing would be pointless. */
+  /** True when the key, the App or our clock is known to be wrong: signing would be pointless. */
   get knownUnusable(): boolean {
-    return this.get('KeyEnabled').status === 'False' || this.#appIsWrong;
+    return this.get('KeyEnabled').status === 'False' || this.#appRefuses;
   }
 
-  /** `app` is true when the App is the right one, and also when the platform could not be asked. */
+  /** `app` is true when the App takes our signature, and also when the platform could not be asked. */
   get gates(): MinterReadiness['gates'] {
     return {
       rules: this.#usableScopes,
       key: this.get('KeyEnabled').status === 'True',
-      app: this.#appAsked && !this.#appIsWrong,
+      app: this.#appAsked && !this.#appRefuses,
     };
   }
 
@@ -150,9 +150,9 @@ export class Readiness {
   }
 
   /** False for `NextWrongApp`: a wrong next version of the key must not stop minting with the present version. */
-  get #appIsWrong(): boolean {
+  get #appRefuses(): boolean {
     const { status, reason } = this.get('KeyMatchesApp');
-    return status === 'False' && reason === 'WrongApp';
+    return status === 'False' && (reason === 'WrongApp' || reason === 'ClockSkew');
   }
 
   #time(): string {

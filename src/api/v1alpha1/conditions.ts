@@ -307,6 +307,7 @@ export const minterDeploymentConditions = {
       NextMatches: 'The key and the next key version belong to the App.',
       WrongApp: 'The key belongs to another App, or to none.',
       NextWrongApp: 'The next key version belongs to another App, or to none.',
+      ClockSkew: "A pod's node has a clock at which the platform takes no signature.",
       PlatformUnreachable: 'The platform did not answer.',
       NoPodAnswered: 'No pod could be asked.',
       Pending: 'The pods have not checked it yet.',

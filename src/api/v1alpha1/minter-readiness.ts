@@ -21,7 +21,7 @@ export const minterCheckReasons = {
     'PermissionDenied',
     'KeyServiceUnreachable',
   ],
-  KeyMatchesApp: ['Pending', 'Matches', 'NextMatches', 'WrongApp', 'NextWrongApp', 'PlatformUnreachable'],
+  KeyMatchesApp: ['Pending', 'Matches', 'NextMatches', 'WrongApp', 'NextWrongApp', 'ClockSkew', 'PlatformUnreachable'],
   InstallationFound: [
     'Pending',
     'Found',

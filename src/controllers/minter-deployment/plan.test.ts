@@ -239,6 +239,14 @@ test('a rollout that has not ended is Reconciling, though old pods still mint', 
   });
 });
 
+test('a node whose clock is wrong is Reconciling: it is set right without a change of the object', () => {
+  const over = { answers: [answer(), answer([check('KeyMatchesApp', 'False', 'ClockSkew')])] };
+  const message = 'KeyMatchesApp is ClockSkew (1 of 2 pods)';
+  expect(condition(over, 'Ready')).toMatchObject({ status: 'False', reason: 'ClockSkew', message });
+  expect(condition(over, 'Stalled')).toBeUndefined();
+  expect(condition(over, 'Reconciling')).toMatchObject({ reason: 'Progressing', message });
+});
+
 test('the status of an older Deployment generation is ignored', () => {
   const stale = { ...deployment, metadata: { ...deployment.metadata, generation: 3 } };
   expect(condition({ deployment: stale }, 'Available')).toMatchObject({

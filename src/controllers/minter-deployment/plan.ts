@@ -196,7 +196,10 @@ function progress(facts: MinterFacts, ready: ConditionInput, conditions: readonl
   if (facts.imagePull) return stalled('ImagePullFailed', facts.imagePull);
   const key = failed('KeyEnabled');
   if (key) return stalled('MissingDependency', key.message);
-  const invalid = failed('RulesValid') ?? failed('KeyMatchesApp') ?? failed('InstallationFound');
+  const app = failed('KeyMatchesApp');
+  // A node's clock is set right without a change of the object.
+  const wrongApp = app?.reason === 'ClockSkew' ? undefined : app;
+  const invalid = failed('RulesValid') ?? wrongApp ?? failed('InstallationFound');
   if (invalid) return stalled('Invalid', invalid.message);
   if (ready.status !== 'True') return reconciling('Progressing', ready.message);
   // Old pods may serve while new ones start: tokens can be minted, but this generation is not in place yet.

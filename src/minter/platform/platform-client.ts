@@ -24,6 +24,8 @@ export interface PlatformAnswer {
   data: unknown;
   /** Set when the answer says that we send too many requests: seconds to wait. */
   retryAfterSeconds: number | undefined;
+  /** The time of the platform's clock, in whole seconds, if it says so. Units: ms since 1970. */
+  dateMs: number | undefined;
 }
 
 /** No usable answer: a network error, no time left, or an answer beyond our limits. */
@@ -126,7 +128,7 @@ export class PlatformClient {
     const limit = this.#limits.get(operation);
     const ms = limit ? limit.until - this.#options.clock.monotonic() : 0;
     if (!limit || ms <= 0) return undefined;
-    return { status: limit.status, data: undefined, retryAfterSeconds: Math.ceil(ms / 1_000) };
+    return { status: limit.status, data: undefined, retryAfterSeconds: Math.ceil(ms / 1_000), dateMs: undefined };
   }
 
   #noteLimit(operation: PlatformOperation, { status, retryAfterSeconds }: PlatformAnswer): void {
@@ -177,7 +179,8 @@ export class PlatformClient {
       report(String(answer.status));
       const { status, headers } = answer;
       const data = parsed(answer.text, maxValues);
-      return { status, data, retryAfterSeconds: retryAfter({ status, headers, data }, clock.now()) };
+      const retryAfterSeconds = retryAfter({ status, headers, data }, clock.now());
+      return { status, data, retryAfterSeconds, dateMs: Date.parse(String(headers['date'])) || undefined };
     } catch (error) {
       const failure = unreachable(error);
       report(failure.kind);

@@ -6,7 +6,7 @@ import { KeyServiceFailure } from '../sign/key-service.ts';
 import type { AppJwtSource } from '../sign/app-jwt.ts';
 import type { Readiness } from '../readiness.ts';
 import { uncovered, type Permissions } from '../rules/permissions.ts';
-import { appUnknown, isAppUnknown } from './app-refusal.ts';
+import { appUnknown, clockSkew, isAppUnknown } from './app-refusal.ts';
 import { viewOf } from './installation.ts';
 import { PlatformUnreachable, type PlatformAnswer, type PlatformClient } from './platform-client.ts';
 
@@ -29,7 +29,8 @@ const settledMs = 5 * 60_000;
 const openMs = 30_000;
 
 export interface AppAnswer {
-  verdict: 'matches' | 'wrong' | 'unknown';
+  /** `skewed`: the signature is refused for the clock of this node, which says nothing about the key. */
+  verdict: 'matches' | 'wrong' | 'skewed' | 'unknown';
   message: string;
   /** How long the platform wants to be left alone. Units: ms. */
   pauseMs: number;
@@ -51,6 +52,8 @@ export async function askWhoWeAre(
     const pauseMs = pauseOf(answer);
     const found = (verdict: AppAnswer['verdict'], message: string): AppAnswer => ({ verdict, message, pauseMs });
     if (isAppUnknown(answer)) return found('wrong', appUnknown);
+    const skew = answer.status === 401 ? clockSkew(answer, deps.clock.now()) : undefined;
+    if (skew !== undefined) return found('skewed', skew);
     if (answer.status === 401)
       return found('wrong', 'the platform does not accept the signature of this key for the App');
     const id = (answer.data as { id?: unknown } | undefined)?.id;

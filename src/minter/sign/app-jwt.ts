@@ -24,6 +24,11 @@ const backdateSeconds = 30;
 const lifeSeconds = 540;
 const signBudgetMs = 3_200;
 
+/** Whether a JWT that is signed at the wall time `signedMs` of this node is in force at the time `atMs` of GitHub's. */
+export function isInForce(signedMs: number, atMs: number): boolean {
+  return atMs >= signedMs - backdateSeconds * 1_000 && atMs < signedMs + lifeSeconds * 1_000;
+}
+
 /**
  * The App's own credential for GitHub: a JWT that the key service signs and that is reused for a while.
  * Guarantees, unless `reuseSeconds` is 0: one JWT is signed at a time; the next one is signed ahead of time, so that

@@ -85,7 +85,14 @@ export class PlatformState {
     const { iss, iat, exp } = claims;
     const now = this.#now() / 1000;
     if (header.alg !== 'RS256' || typeof iat !== 'number' || typeof exp !== 'number') throw refuse('Bad credentials');
-    if (iat > now + 5 || exp <= now) throw refuse("'Expiration time' claim ('exp') is too early");
+    if (iat > now + 5) {
+      throw refuse("'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued");
+    }
+    if (exp <= now) {
+      throw refuse(
+        "'Expiration time' claim ('exp') must be a numeric value representing the future time at which the assertion expires",
+      );
+    }
     if (exp - iat > maxJwtSpanSeconds) throw refuse("'Expiration time' claim ('exp') is too far in the future");
     const app = this.apps.find((a) => String(a.id) === String(iss));
     if (!app) throw new PlatformAnswerError(404, 'Integration not found');

@@ -89,6 +89,7 @@ export const ways: Readonly<Record<string, string>> = {
   KeyServiceUnreachable: 'look at the way to the key service: NetworkPolicies, proxies',
   WrongApp: 'correct the App ID, or import the key of this very App',
   NextWrongApp: 'import the key of this very App as the next version',
+  ClockSkew: 'synchronize the clocks of the nodes that the minter runs on (NTP); keep key and App ID as they are',
   PlatformUnreachable: 'look at the way to the platform: NetworkPolicies, proxies',
   NotInstalled: 'install the App in the organization',
   PersonalAccount: 'use an organization',
