@@ -263,6 +263,22 @@ describe('a signature that is refused', () => {
   });
 });
 
+test.each<[string, PlatformAnswer]>([
+  ['refused', answer(401)],
+  ['of another App', answer(200, { id: 1 })],
+])('a key that stays %s is checked less and less often, down to every half minute', async (_what, given) => {
+  scene.app = given;
+  await start();
+  const perCheck = asked.app;
+  await clock.advance(60_000);
+  expect(asked.app / perCheck).toBe(6);
+  await clock.advance(10 * 60_000);
+  expect(asked.app / perCheck).toBe(26);
+  scene.app = ourApp;
+  await clock.advance(31_000);
+  expect(seen('KeyMatchesApp')).toBe('True Matches');
+});
+
 test('a key of another App stays so while the platform cannot be asked', async () => {
   scene.app = answer(200, { id: 1 });
   await start();

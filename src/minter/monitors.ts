@@ -28,6 +28,7 @@ const nextMs = 30_000;
  * Keeps the readiness correct while no tokens are minted.
  * Flow: key → App (once per key, again while it is not known to match) → next key version (the same) → installation
  * (every five minutes, more often while something is wrong with it) → wait.
+ * A check that is refused takes two signatures, so the checks of a refused App become rarer, down to every half minute.
  * Guarantees: an outage leaves the last answer of a check in force; a platform that limits requests is left alone for as
  * long as it says; one round at a time; `hurry` starts the next round immediately, or one second after the present one.
  */
@@ -38,6 +39,8 @@ export class Monitors {
   #again = false;
   #closed = false;
   #appKnown = false;
+  /** How often in a row the platform refused the key, the App ID or our clock. */
+  #refusals = 0;
   /** The last answer about the next key version. */
   #next: AppAnswer | undefined;
   /** When to ask again, on the monotonic clock. */
@@ -115,6 +118,7 @@ export class Monitors {
   /** Forgets the results of earlier checks: a key that becomes usable again may be a different key. */
   #forget(): void {
     this.#appKnown = false;
+    this.#refusals = 0;
     this.#next = undefined;
     this.#appDue = this.#nextDue = this.#installationDue = 0;
   }
@@ -123,7 +127,9 @@ export class Monitors {
     const { readiness, clock } = this.#options;
     const { verdict, message, pauseMs } = await askWhoWeAre(this.#options);
     this.#appKnown = verdict === 'matches';
-    this.#appDue = clock.monotonic() + pauseMs;
+    this.#refusals = verdict === 'wrong' || verdict === 'skewed' ? this.#refusals + 1 : 0;
+    const waitMs = this.#refusals === 0 ? 0 : Math.min(keyMs, impatientMs * 2 ** (this.#refusals - 1));
+    this.#appDue = clock.monotonic() + Math.max(pauseMs, waitMs);
     if (verdict === 'matches') this.#reportMatch();
     else if (verdict === 'wrong') readiness.set('KeyMatchesApp', 'False', 'WrongApp', message);
     else if (verdict === 'skewed') readiness.set('KeyMatchesApp', 'False', 'ClockSkew', message);
