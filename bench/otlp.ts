@@ -114,7 +114,7 @@ async function cpuSeconds(work: () => void | Promise<void>): Promise<number> {
 /** An agent's knowledge of its node's pods. */
 function identity(pods: number): Identity {
   const known = new Identity();
-  for (const pod of nodePods(pods, flowSources)) known.pods.upsert(podIdentity(pod));
+  for (const pod of nodePods(pods, flowSources)) known.pods.upsert(podIdentity(pod), 0);
   known.pods.markSynced();
   return known;
 }

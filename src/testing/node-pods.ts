@@ -38,7 +38,7 @@ export function aPod(path: string, change: PodChange = {}): KubeObject {
 /** An `Identity`, the agent's knowledge of its node's pods, that is synced and knows exactly these pods. */
 export function nodePods(...pods: readonly (string | KubeObject)[]): Identity {
   const identity = new Identity();
-  for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod));
+  for (const pod of pods) identity.pods.upsert(podIdentity(typeof pod === 'string' ? aPod(pod) : pod), 0);
   identity.pods.markSynced();
   return identity;
 }

@@ -22,9 +22,10 @@ const noSides: ReadonlySet<FlowSide> = new Set();
 
 /**
  * Verifies the ends of a flow. An end that is a pod of this node, by its address or else by its name, gets the names of
- * that pod. The far end of such a flow is passed on as the instrument reports it, because this node cannot check it. A
- * flow without an end on this node names no pod, because nothing of it can be checked. An end that is a node keeps its
- * name: a node has no namespace, so its name cannot make the flow count for a wrong namespace.
+ * that pod. A pod that has left is not the end where the instrument names another node. The far end of such a flow is
+ * passed on as the instrument reports it, because this node cannot check it. A flow without an end on this node names
+ * no pod, because nothing of it can be checked. An end that is a node keeps its name: a node has no namespace, so its
+ * name cannot make the flow count for a wrong namespace.
  * The instrument is always asked for the node of each end of a flow, because without addresses a workload that has pods
  * here and elsewhere can be either. That of a far end is kept only for the sides in `farNodes`. In TCP
  * statistics the instrument sends both addresses by default.
@@ -95,9 +96,11 @@ function endOf(attributes: readonly Attribute[], side: FlowSide, pods: PodIndex,
   const isNode = kinds.includes('Node') && namespace === '';
   const isService = kinds.includes('Service');
   const address = lastText(attributes, `${side}.address`);
-  const pod = pods.synced
+  const found = pods.synced
     ? podOf(pods, { address, namespace, name: isService ? '' : name, type: said('type') })
     : undefined;
+  const isNamedHere = ['', pods.node].includes(said('node.name'));
+  const pod = found && (isNamedHere || !pods.hasLeft(found)) ? found : undefined;
   // An end on this node always carries the node's name, so that a flow that both nodes have seen can be recognised.
   if (pod) {
     const contradicts = namespace !== '' && namespace !== pod.namespace;
@@ -106,7 +109,7 @@ function endOf(attributes: readonly Attribute[], side: FlowSide, pods: PodIndex,
   }
   // An instrument that runs an earlier file names no node. None names the node of a Service, which may have the name of
   // a workload.
-  const mayBeHere = !isService && address === '' && ['', pods.node].includes(said('node.name'));
+  const mayBeHere = !isService && address === '' && isNamedHere;
   const here = pods.synced && mayBeHere && namespace !== '' && pods.hasOwner(namespace, owner);
   if (here) keys.set(`${prefix}node.name`, pods.node);
   else if (!keepsFarNode) keys.delete(`${prefix}node.name`);

@@ -10,6 +10,7 @@ import { enrichFlow } from './enrich-flow.ts';
 import { Identity } from './identity.ts';
 import { parseInstanceId } from './instance-id.ts';
 import { podIdentity, slimPod } from './pod-identity.ts';
+import type { PodIndex } from './pod-index.ts';
 
 const attributes = (labels: Record<string, string>): Attribute[] =>
   Object.entries(labels).map(([key, value]) => ({ key, value }));
@@ -25,6 +26,8 @@ const web = (change: PodChange = {}) =>
     owner: ['ReplicaSet', 'web-7d9f'],
     ...change,
   });
+/** The status of a pod at `web`'s address that has run to completion. */
+const completed = { status: { phase: 'Succeeded', podIP: '10.0.0.5' } };
 const node = nodePods(web(), 'pay/db-0');
 const { pods } = node;
 
@@ -126,7 +129,7 @@ describe('the Resource of spans', () => {
   test('must be confirmed by points again for the next pod of the same name', () => {
     const identity = nodePods(web(), 'pay/db-0');
     showPoints(identity, resource);
-    identity.pods.upsert(podIdentity(aPod('pay/db-0', { uid: 'u2' })));
+    identity.pods.upsert(podIdentity(aPod('pay/db-0', { uid: 'u2' })), 0);
     expect(identity.spans(resource).pod).toBeNull();
     expect(identity.spans(attributes({ ...said, 'k8s.pod.uid': 'u2' })).unshown?.uid).toBe('u2');
   });
@@ -164,7 +167,7 @@ test.each<[string, Record<string, string>]>([
 
 test('before all pods of the node are known every sender is unknown', () => {
   const early = new Identity();
-  early.pods.upsert(podIdentity(web()));
+  early.pods.upsert(podIdentity(web()), 0);
   const resource = attributes({ ...instance, ...full });
   expect(early.point(resource, [])).toMatchObject({ pod: null, contradicts: false, attributes: attributes(instance) });
   early.pods.markSynced();
@@ -342,7 +345,7 @@ test('a deleted pod stays known for another minute, unless another pod takes its
   index.deleted(podIdentity(web()), 0);
   index.sweep(59_000);
   expect(index.withIp('10.0.0.5')?.uid).toBe('u1');
-  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
+  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })), 0);
   index.sweep(61_000);
   expect(index.named('shop', 'web-7d9f-x')?.uid).toBe('u2');
   expect(index.withIp('10.0.0.5')).toBeUndefined();
@@ -358,10 +361,10 @@ test('a deleted pod stays known for another minute, unless another pod takes its
 test('a deleted pod whose name is taken is still found by its address for a minute, unless that is taken, too', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
-  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })));
+  index.upsert(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })), 0);
   expect(['10.0.0.5', '10.0.0.6'].map((ip) => index.withIp(ip)?.uid)).toEqual(['u1', 'u2']);
   index.deleted(podIdentity(web({ uid: 'u2', ip: '10.0.0.6' })), 10_000);
-  index.upsert(podIdentity(web({ uid: 'u3', ip: '10.0.0.5' })));
+  index.upsert(podIdentity(web({ uid: 'u3', ip: '10.0.0.5' })), 0);
   expect(index.withIp('10.0.0.5')?.uid).toBe('u3');
   index.sweep(100_000);
   expect(['10.0.0.5', '10.0.0.6'].map((ip) => index.withIp(ip)?.uid)).toEqual(['u3', undefined]);
@@ -375,11 +378,8 @@ test.each([
   'a pod that has run to completion, and is seen %s, does not take its former address from the pod that has it',
   (_, order) => {
     const { pods: index } = nodePods();
-    const job = {
-      ...aPod('shop/job', { uid: 'j', ip: '10.0.0.5' }),
-      status: { phase: 'Succeeded', podIP: '10.0.0.5' },
-    };
-    for (const name of order) index.upsert(podIdentity(slimPod(name === 'job' ? job : web())));
+    const job = { ...aPod('shop/job', { uid: 'j', ip: '10.0.0.5' }), ...completed };
+    for (const name of order) index.upsert(podIdentity(slimPod(name === 'job' ? job : web())), 0);
     expect(index.withIp('10.0.0.5')?.uid).toBe('u1');
     index.deleted(podIdentity(job), 0);
     index.sweep(100_000);
@@ -387,10 +387,41 @@ test.each([
   },
 );
 
+test('a pod that has run to completion keeps its name, and its address for another minute', () => {
+  const { pods: index } = nodePods(web());
+  const ended = (labels: Record<string, string> = {}) => podIdentity({ ...web({ labels }), ...completed });
+  index.upsert(ended(), 1_000);
+  index.sweep(60_000);
+  expect(index.withIp('10.0.0.5')?.ended).toBe(true);
+  index.upsert(ended({ team: 'a' }), 60_000);
+  expect(index.withIp('10.0.0.5')?.labels).toEqual({ team: 'a' });
+  const { version } = index;
+  index.sweep(61_000);
+  expect(index.version).toBeGreaterThan(version);
+  index.upsert(ended({ team: 'b' }), 70_000);
+  expect(index.withIp('10.0.0.5')).toBeUndefined();
+  expect(index.named('shop', 'web-7d9f-x')?.labels).toEqual({ team: 'b' });
+});
+
+test.each([
+  ['has run to completion', (index: PodIndex) => index.upsert(podIdentity({ ...web(), ...completed }), 0)],
+  ['was deleted', (index: PodIndex) => index.deleted(podIdentity(web()), 0)],
+])('the end of a flow is not a pod that %s where the instrument says that it is on another node', (_what, leave) => {
+  const { pods: index } = nodePods(web());
+  const localOf = (node: string, name: Record<string, string>): readonly string[] =>
+    enrichFlow(attributes({ 'k8s.dst.namespace': 'shop', 'k8s.dst.node.name': node, ...name }), index).local;
+  const [byAddress, byName] = [{ 'dst.address': '10.0.0.5' }, { 'k8s.dst.name': 'web-7d9f-x' }];
+  expect([localOf('far', byAddress), localOf('far', byName)]).toEqual([['shop'], ['shop']]);
+  leave(index);
+  expect([localOf('far', byAddress), localOf('far', byName)]).toEqual([[], []]);
+  expect([localOf('n', byAddress), localOf('n', byName)]).toEqual([['shop'], ['shop']]);
+  expect([localOf('', byAddress), localOf('', byName)]).toEqual([['shop'], ['shop']]);
+});
+
 test('a pod that comes back after a list without it stays known', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
-  index.upsert(podIdentity(web()));
+  index.upsert(podIdentity(web()), 0);
   index.sweep(100_000);
   expect([index.named('shop', 'web-7d9f-x')?.uid, index.withIp('10.0.0.5')?.uid]).toEqual(['u1', 'u1']);
   index.deleted(podIdentity(web()), 200_000);
@@ -436,7 +467,7 @@ test('a series names no pod until pods are known, then `unknown`, then its own p
   send(1);
   identity.pods.markSynced();
   send(2);
-  identity.pods.upsert(podIdentity(web()));
+  identity.pods.upsert(podIdentity(web()), 0);
   send(3);
   identity.pods.deleted(podIdentity(web()), 0);
   identity.pods.sweep(100_000);

@@ -4,14 +4,18 @@ import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 
 /**
  * The pods of this node, indexed by name, by IP address and by owner.
- * Guarantees: a deleted pod is found for another `rememberMs`, because its last data arrives after its deletion.
+ * Guarantees: a deleted pod is found for another `rememberMs`, because its last data arrives after its deletion. A pod
+ * that has run to completion is found by name until then, but by address for `rememberMs` only: a pod of another node
+ * may get the address.
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();
   /** Pods on this node by `namespace/name` of each of their owners, and of the pod itself. */
   readonly #owners = new Map<string, Set<PodIdentity>>();
   readonly #byIp = new Map<string, PodIdentity>();
-  readonly #gone: { pod: PodIdentity; atMs: number }[] = [];
+  readonly #gone: Leaving[] = [];
+  /** The pods that have run to completion and may still have their addresses here. */
+  readonly #ended: Leaving[] = [];
   readonly #namespaces = new Map<string, number>();
   #node = '';
   #version = 1;
@@ -41,8 +45,11 @@ export class PodIndex {
     return this.#byName.size;
   }
 
-  /** Assumptions: a pod of the same name with another uid was reported as deleted before. */
-  upsert(pod: PodIdentity): void {
+  /**
+   * Assumptions: a pod of the same name with another uid was reported as deleted before.
+   * Units: monotonic ms.
+   */
+  upsert(pod: PodIdentity, nowMs: number): void {
     // A list from a lagging API server may lack a pod that a later list contains again.
     const back = this.#gone.findIndex((gone) => gone.pod.uid === pod.uid);
     if (back >= 0) this.#gone.splice(back, 1);
@@ -50,24 +57,34 @@ export class PodIndex {
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
     if (known) this.#unname(known);
     // If another pod takes over the name, the earlier pod keeps its addresses here: its last data comes from them.
-    if (known?.uid === pod.uid) this.#forgetIps(known);
+    const same = known?.uid === pod.uid ? known : undefined;
+    const held = same ? this.#forgetIps(same) : [];
     this.#byName.set(keyOf(pod), pod);
     this.#node ||= pod.attributes['k8s.node.name'] ?? '';
     for (const owner of ownersOf(pod)) this.#owners.set(owner, (this.#owners.get(owner) ?? new Set()).add(pod));
     changeCount(this.#namespaces, pod.namespace, 1);
-    for (const ip of pod.hostNetwork ? [] : pod.ips) if (!pod.ended || !this.#byIp.has(ip)) this.#byIp.set(ip, pod);
+    // After its end a pod keeps the addresses that it still has, and gets none again.
+    const ips = pod.ended && same?.ended ? held : pod.ips;
+    for (const ip of pod.hostNetwork ? [] : ips) if (!pod.ended || !this.#byIp.has(ip)) this.#byIp.set(ip, pod);
+    if (pod.ended && !same?.ended) this.#ended.push({ pod, atMs: nowMs });
     this.#version++;
   }
 
   /** Records that the pod is gone as of `nowMs` (monotonic); `sweep` removes it later. */
   deleted(pod: PodIdentity, nowMs: number): void {
     this.#gone.push({ pod, atMs: nowMs });
+    this.#version++;
   }
 
-  /** Removes pods that were deleted more than `rememberMs` ago; names and addresses that another pod has taken stay. */
+  /**
+   * Removes pods that were deleted `rememberMs` ago or earlier, and the addresses of those that ended then; names and
+   * addresses that another pod has taken stay.
+   */
   sweep(nowMs: number, rememberMs = 60_000): void {
-    while (this.#gone.length > 0 && this.#gone[0]!.atMs <= nowMs - rememberMs) {
-      const { pod } = this.#gone.shift()!;
+    for (const pod of takeUntil(this.#ended, nowMs - rememberMs)) {
+      if (this.#forgetIps(pod).length > 0) this.#version++;
+    }
+    for (const pod of takeUntil(this.#gone, nowMs - rememberMs)) {
       const known = this.#byName.get(keyOf(pod));
       const isNamed = known?.uid === pod.uid;
       if (isNamed) this.#unname(known);
@@ -95,6 +112,11 @@ export class PodIndex {
     return this.#namespaces.size;
   }
 
+  /** Whether the pod has ended or was deleted: a pod of another node may have its address or its name by now. */
+  hasLeft(pod: PodIdentity): boolean {
+    return pod.ended || this.#gone.some((gone) => gone.pod.uid === pod.uid);
+  }
+
   withIp(ip: string): PodIdentity | undefined {
     return this.#byIp.get(ip);
   }
@@ -109,9 +131,23 @@ export class PodIndex {
     changeCount(this.#namespaces, pod.namespace, -1);
   }
 
-  #forgetIps({ uid, ips }: PodIdentity): void {
-    for (const ip of ips) if (this.#byIp.get(ip)?.uid === uid) this.#byIp.delete(ip);
+  /** Returns the addresses that the pod had until now. */
+  #forgetIps({ uid, ips }: PodIdentity): string[] {
+    const held = ips.filter((ip) => this.#byIp.get(ip)?.uid === uid);
+    for (const ip of held) this.#byIp.delete(ip);
+    return held;
   }
+}
+
+interface Leaving {
+  readonly pod: PodIdentity;
+  readonly atMs: number;
+}
+
+/** Takes the pods that left at `untilMs` or earlier out of the list, which is in the order of time. */
+function takeUntil(leaving: Leaving[], untilMs: number): PodIdentity[] {
+  const later = leaving.findIndex(({ atMs }) => atMs > untilMs);
+  return leaving.splice(0, later < 0 ? leaving.length : later).map(({ pod }) => pod);
 }
 
 /** The pod and its owners as `namespace/name`, without duplicates: a flow may name any of them. */

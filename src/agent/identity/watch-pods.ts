@@ -33,7 +33,7 @@ export function watchPods(options: {
   informer.onEvent(({ type, object }) => {
     const pod = podIdentity(object);
     if (type === 'deleted') pods.deleted(pod, clock.monotonic());
-    else pods.upsert(pod);
+    else pods.upsert(pod, clock.monotonic());
   });
   cache.start(signal);
   const known = Promise.withResolvers<void>();

@@ -209,6 +209,7 @@ test('pod labels become labels and follow the pod: the old series ends, and the 
         kind: 'Pod',
         metadata: { namespace: 'shop', name: 'web-1', uid: 'u', labels: { team, 'app.kubernetes.io/name': 'web' } },
       }),
+      0,
     );
   pod('red');
   run.send({ name: 'http.server.request.count', value: 7 }, 1);
@@ -302,7 +303,7 @@ describe('a monitor of some containers or ports', () => {
       fallback: [{ namespaces: ['shop'], dropLabels: ['url_scheme'] }],
     });
     const made = new Run(config);
-    made.identity.pods.upsert(podIdentity(aPod('shop/two', { containers: ['app', 'proxy'] })));
+    made.identity.pods.upsert(podIdentity(aPod('shop/two', { containers: ['app', 'proxy'] })), 0);
     return made;
   };
   /** The container of each sample, and whose rules applied: monitor and namespace drop one label each. */
@@ -394,8 +395,8 @@ describe('data with two ends', () => {
   test('TCP statistics are those of the pods of the workload that an end names, not of the whole namespace', () => {
     const run = new Run(aConfig([asking], { fallback: without }));
     const owner = ['StatefulSet', 'web'] as const;
-    run.identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: [], owner })));
-    run.identity.pods.upsert(podIdentity(aPod('shop/cart-1')));
+    run.identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: [], owner })), 0);
+    run.identity.pods.upsert(podIdentity(aPod('shop/cart-1')), 0);
     for (const name of ['web', 'cart-1']) {
       run.send({ name: 'obi.stat.tcp.rtt', point: { ...toWeb, ...end('dst', 'shop', name) } }, 1);
     }
@@ -432,11 +433,11 @@ describe('data with two ends', () => {
       const point = { ...toWeb, ...end('dst', 'shop', 'web') };
       run.send({ name: 'obi.stat.tcp.rtt', point, value: at }, at);
     };
-    run.identity.pods.upsert(pod('web-old'));
+    run.identity.pods.upsert(pod('web-old'), 0);
     send(1);
     run.mapper.setPolicy(policyOf('n', rolled), { wall: t0 + 2_000, mono: 2_000 }, run.sink);
     send(3);
-    run.identity.pods.upsert(pod('web-new'));
+    run.identity.pods.upsert(pod('web-new'), 0);
     run.mapper.refreshIdentity({ wall: t0 + 4_000, mono: 4_000 }, run.sink);
     send(5);
     const samples = run.samples.map((text) => (text.startsWith('stale') ? 'stale' : text.split(' ').at(-1)));
@@ -452,7 +453,7 @@ describe('data with two ends', () => {
     const counted = (): number[] => [run.mapper.limitHits.node, run.mapper.streams];
     expect(counted()).toEqual([1, 2]);
     for (const name of ['web-2', 'web-3']) {
-      run.identity.pods.upsert(podIdentity(aPod(`shop/${name}`)));
+      run.identity.pods.upsert(podIdentity(aPod(`shop/${name}`)), 0);
       expect(run.mapper.refreshIdentity(now, run.sink)).toBe(2);
     }
     run.mapper.setPolicy(policyOf('n', config(1)), now, run.sink);

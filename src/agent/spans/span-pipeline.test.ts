@@ -249,7 +249,7 @@ test('a span that one rate limit refuses does not count against the other limits
   const wide = { namespace: 'shop', name: 'wide', uid: '', pods: ['web-1', 'web-2'], maxSpansPerSecond: 30 };
   const limits = { ...builtinLimits, maxSpansPerSecondPerNode: 15 };
   const { pipeline, shown, identity } = aPipeline({}, { monitors: [narrow, wide], limits });
-  identity.pods.upsert(podIdentity(aPod('shop/web-2', { containers: ['app'] })));
+  identity.pods.upsert(podIdentity(aPod('shop/web-2', { containers: ['app'] })), 0);
   const other = { 'service.instance.id': 'shop.web-2.app', 'k8s.pod.uid': 'uid of shop/web-2' };
   showPoints(identity, attributes(other));
   const send = (count: number, resource?: Record<string, string>): number => {
@@ -565,7 +565,7 @@ test('the redaction rules of every namespace apply to a span whose sender is unk
 
 test('a monitor of one container and port does not apply to spans of a sidecar or of other ports', () => {
   const { pipeline, shown, identity } = aPipeline({ containers: ['app'], ports: '8080', protocols: ['SQL'] });
-  identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: ['app', 'proxy'] })));
+  identity.pods.upsert(podIdentity(aPod('shop/web-1', { containers: ['app', 'proxy'] })), 0);
   for (const container of ['app', 'proxy']) showPoints(identity, attributes(web(container)));
   const http = (port: string) =>
     span({ name: port, attributes: { 'http.request.method': 'GET', 'server.port': port } });

@@ -266,7 +266,7 @@ function spreadFlows(): void {
       const pods = new PodIndex();
       for (const name of ['left', 'right']) {
         const pod = aPod(`shop/${name}-x`, { owner: ['StatefulSet', name] });
-        pods.upsert(podIdentity({ ...pod, spec: { ...(pod['spec'] as object), nodeName } }));
+        pods.upsert(podIdentity({ ...pod, spec: { ...(pod['spec'] as object), nodeName } }), 0);
       }
       pods.markSynced();
       return [nodeName, pods];
