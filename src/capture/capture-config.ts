@@ -79,7 +79,7 @@ export const captureMonitorRuleSchema = Type.Object(
     namespace: name,
     name,
     uid: Type.String({ maxLength: 128 }),
-    /** Names of the matched pods on this node, sorted. */
+    /** Names of the matched pods on this node, and of those that left it in the last ten minutes, sorted. */
     pods: Type.Array(name, { maxItems: 10_000 }),
     ...podRules,
     /** Globs of the containers that it selects; absent = any. */

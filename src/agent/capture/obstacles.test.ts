@@ -73,6 +73,7 @@ test('facts are read only for monitors without samples, limits always; a sample 
       asked.push(idle.map(({ name }) => name));
       return Promise.resolve({ ...fine, attached: 0 });
     },
+    isHere: () => true,
     limits: () => Promise.resolve(asked.length === 0 ? [limit] : []),
   });
   watch.start();
@@ -87,6 +88,22 @@ test('facts are read only for monitors without samples, limits always; a sample 
   expect(watch.of(rule)).toEqual({});
   expect(watch.limits).toEqual({});
   expect(asked).toEqual([['m']]);
+  watch.stop();
+});
+
+test('pods that have left the node explain nothing: neither that a port is not open, nor that there is no data', async () => {
+  const clock = new FakeClock();
+  const watch = new ObstacleWatch({
+    ...{ clock, logger: silentLogger, limits: () => Promise.resolve([]) },
+    monitors: () => [rule, { ...rule, name: 'gone', pods: ['a'] }].map((one) => ({ rule: one, lastSampleAt: null })),
+    isHere: (namespace, pod) => namespace === 'shop' && pod === 'b',
+    facts: () => Promise.resolve({ ...fine, ports: (_, pod) => (pod === 'b' ? new Set([80]) : null) }),
+  });
+  watch.start();
+  await clock.advance(15_000);
+  const message = 'pod b does not listen on 8080,9000-9010';
+  expect(watch.of(rule).obstacle).toEqual({ reason: 'PortNotOpen', message });
+  expect(watch.of({ ...rule, name: 'gone' })).toEqual({});
   watch.stop();
 });
 

@@ -74,7 +74,9 @@ export interface ObstacleWatchOptions {
   readonly logger: Logger;
   /** The monitors of this node, and when the newest sample of each arrived: monotonic time in ms, null for none. */
   readonly monitors: () => readonly { rule: CaptureMonitorRule; lastSampleAt: number | null }[];
-  /** Gathers the facts for the monitors that have no data. */
+  /** False for a pod that has left the node. A config names it for a while, because its last data comes later. */
+  readonly isHere: (namespace: string, pod: string) => boolean;
+  /** Gathers the facts for the monitors that have no data, which are given without the pods that have left. */
   readonly facts: (idle: readonly CaptureMonitorRule[]) => Promise<CaptureFacts>;
   /** What the running instrument cannot capture on this node. */
   readonly limits: () => Promise<readonly CaptureLimit[]>;
@@ -119,13 +121,15 @@ export class ObstacleWatch {
   }
 
   async #look(): Promise<void> {
-    const { clock, logger, monitors, facts, limits } = this.#options;
+    const { clock, logger, monitors, isHere, facts, limits } = this.#options;
     try {
       this.#limits = await limits();
       const recent = clock.monotonic() - settleMs;
-      const idle = monitors().flatMap(({ rule, lastSampleAt }) =>
-        (lastSampleAt === null || lastSampleAt < recent) && rule.pods.length > 0 ? [rule] : [],
-      );
+      const idle = monitors().flatMap(({ rule, lastSampleAt }) => {
+        if (lastSampleAt !== null && lastSampleAt >= recent) return [];
+        const pods = rule.pods.filter((pod) => isHere(rule.namespace, pod));
+        return pods.length > 0 ? [{ ...rule, pods }] : [];
+      });
       const known = idle.length > 0 ? await facts(idle) : null;
       this.#found = new Map(
         idle.flatMap((rule) => {

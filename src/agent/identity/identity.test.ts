@@ -340,6 +340,19 @@ describe('the ends of a flow', () => {
   });
 });
 
+test('a pod is here until it ends or is deleted; before all pods are known, one that is unknown may be here', () => {
+  const index = new Identity().pods;
+  const here = (): boolean[] => ['web-7d9f-x', 'job'].map((name) => index.isHere('shop', name));
+  index.upsert(podIdentity({ ...aPod('shop/job'), ...completed }), 0);
+  expect(here()).toEqual([true, false]);
+  index.markSynced();
+  expect(here()).toEqual([false, false]);
+  index.upsert(podIdentity(web()), 0);
+  expect(here()).toEqual([true, false]);
+  index.deleted(podIdentity(web()), 0);
+  expect(here()).toEqual([false, false]);
+});
+
 test('a deleted pod stays known for another minute, unless another pod takes its name', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);

@@ -117,6 +117,12 @@ export class PodIndex {
     return pod.ended || this.#gone.some((gone) => gone.pod.uid === pod.uid);
   }
 
+  /** False for a pod that has left, or that is not known although the pods of the node are. */
+  isHere(namespace: string, name: string): boolean {
+    const pod = this.named(namespace, name);
+    return pod ? !this.hasLeft(pod) : !this.#synced;
+  }
+
   withIp(ip: string): PodIdentity | undefined {
     return this.#byIp.get(ip);
   }

@@ -42,6 +42,7 @@ export function openCapture(settings: AgentSettings, data: AgentData, deps: Capt
     clock,
     logger,
     monitors: () => mapper.limits.monitors,
+    isHere: (namespace, pod) => identity.pods.isHere(namespace, pod),
     facts: (idle) => captureFacts(idle, { settings, clock, mapper, identity, capture }),
     limits: async () => {
       const { up, process } = capture.instrument;

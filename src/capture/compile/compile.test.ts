@@ -685,6 +685,22 @@ describe('sets, limits, exclusions', () => {
   });
 });
 
+test('a pod that left lately is named by the rules of its node, but counts as no pod of the monitor', () => {
+  const monitors = [aMonitor('shop/m', app('checkout'))];
+  const pods = [aPod('shop/checkout-1', 'node-1')];
+  const departed = [
+    aPod('shop/checkout-3', 'node-3'),
+    aPod('shop/checkout-0', 'node-1'),
+    aPod('shop/cart-9', 'node-2'),
+    aPod('pay/checkout-9', 'node-2'),
+  ];
+  const [before, result] = [compile(aWorld({ monitors, pods })), compile(aWorld({ monitors, pods, departed }))];
+  const podsOn = (node: string) => result.nodes.get(node)!.config.monitors.map((rule) => rule.pods);
+  expect(['node-1', 'node-2', 'node-3'].map(podsOn)).toEqual([[['checkout-0', 'checkout-1']], [], [['checkout-3']]]);
+  expect(result.monitors).toEqual(before.monitors);
+  expect(result.nodes.get('node-3')!.yamlHash).toBe(before.nodes.get('node-3')!.yamlHash);
+});
+
 test('a refused monitor counts in the policies that cover its namespace on some node', () => {
   const { policies } = compile(
     aWorld({

@@ -69,7 +69,12 @@ export class Compiler {
       (own, name) => [policies, namespaces.get(name) ?? { name, labels: {} }, own],
     );
     const pods = Map.groupBy(input.pods, (pod) => pod.namespace);
-    const matched = this.#matched.each(monitors, ({ inForce }, name) => [inForce, pods.get(name) ?? []]);
+    const departed = Map.groupBy(input.departed ?? [], (pod) => pod.namespace);
+    const matched = this.#matched.each(monitors, ({ inForce }, name) => [
+      inForce,
+      pods.get(name) ?? [],
+      departed.get(name) ?? [],
+    ]);
 
     const { groups, groupOf } = this.#grouping.one(policies, [...nodes.values()]);
     const compilers = this.#groups.each(groups, () => []);
@@ -159,17 +164,22 @@ function judgeNamespace(
 /** The pods that the monitors of a namespace match, sorted by name. */
 interface Matched {
   byMonitor: ReadonlyMap<string, readonly PodFacts[]>;
-  /** The monitors with pods on a node, strongest first, and the names of these pods. */
+  /** The monitors with pods on a node, strongest first, and the names of these pods; departed pods are among them. */
   byNode: ReadonlyMap<string, readonly { key: string; pods: readonly string[] }[]>;
 }
 
-function matchNamespace(monitors: readonly MonitorInForce[], pods: readonly PodFacts[]): Matched {
+function matchNamespace(
+  monitors: readonly MonitorInForce[],
+  pods: readonly PodFacts[],
+  departed: readonly PodFacts[],
+): Matched {
   const sorted = pods.toSorted((a, b) => compareText(a.name, b.name));
   const byMonitor = new Map(monitors.map((m) => [m.key, matchPods(m.spec, sorted)]));
   const byNode = new Map<string, { key: string; pods: string[] }[]>();
-  for (const [key, matched] of byMonitor) {
-    for (const [node, own] of Map.groupBy(matched, (pod) => pod.nodeName)) {
-      appendTo(byNode, node, { key, pods: own.map((pod) => pod.name) });
+  for (const { key, spec } of monitors) {
+    const ruled = [...byMonitor.get(key)!, ...matchPods(spec, departed)];
+    for (const [node, own] of Map.groupBy(ruled, (pod) => pod.nodeName)) {
+      appendTo(byNode, node, { key, pods: own.map((pod) => pod.name).toSorted(compareText) });
     }
   }
   return { byMonitor, byNode };

@@ -74,6 +74,7 @@ function applied(
     const labels = { app: (to ?? 0) % 2 === 0 ? 'checkout' : 'cart' };
     const item = to === null ? null : aPod(`${namespace}/cart-${which}`, `node-${1 + (to % 3)}`, { labels });
     next.pods = replaced(world.pods, (p) => p.name === `cart-${which}`, item);
+    next.departed = world.pods.filter((p) => !next.pods.includes(p));
   } else if (what === 'labels') {
     const item = aNamespace(namespace, (to ?? 1) % 2 === 0 ? {} : { tier: 'critical' });
     next.namespaces = replaced(world.namespaces, (n) => n.name === namespace, item);

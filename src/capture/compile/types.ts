@@ -16,6 +16,11 @@ export interface CompileInput {
   /** Nodes that have, or should have, an agent. */
   nodes: readonly NamedLabels[];
   pods: readonly PodFacts[];
+  /**
+   * Pods that were deleted or have ended lately, default none. The rules of their nodes name them, because their last
+   * data comes later. No status counts them.
+   */
+  departed?: readonly PodFacts[];
 }
 
 export interface CompileEnvironment extends InstrumentEnvironment {

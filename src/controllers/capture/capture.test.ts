@@ -68,6 +68,22 @@ test('an agent with the certificate of another node gets no config, and the node
   expect(second!.taken.slice(before)).toEqual([]);
 });
 
+test('a pod that has ended stays in the rules of its node for ten minutes, but not in the status', async () => {
+  await aCluster(1);
+  world.putMonitor('shop/m', checkout);
+  await programmedStatus();
+  const { yaml } = world.agents[0]!.config!.instrument;
+  world.api.putStatus(coreResources.pods, 'shop', 'checkout-1', { phase: 'Succeeded' });
+  await until('no matched pods', () => world.monitor('shop/m').status?.['matchedPods'] === 0);
+  const named = (): unknown => world.agents[0]!.config!.monitors.map(({ pods }) => pods);
+  await world.settled();
+  expect(named()).toEqual([['checkout-1']]);
+  world.clock.shift(631_000);
+  world.putPod('shop/cart-1', 'node-1', { app: 'cart' });
+  await until('a config without the pod', () => world.agents[0]!.config!.monitors.length === 0);
+  expect(world.agents[0]!.config!.instrument.yaml).toBe(yaml);
+});
+
 test('twenty edits in quick succession cause a few pushes, not one each', async () => {
   await aCluster(1);
   await world.settled();

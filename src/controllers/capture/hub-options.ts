@@ -9,6 +9,8 @@ import type { RestartBudgetRules } from './restart-budget.ts';
 
 /** The cluster as the caches show it now. */
 export interface World extends Omit<CompileInput, 'environment'> {
+  /** When these facts change without an event. Default never. Units: ms of the monotonic clock. */
+  validUntilMs?: number;
   /** Names of nodes whose Ready condition is True. */
   ready: ReadonlySet<string>;
   /** Node name → its agent's pod. */

@@ -28,6 +28,7 @@ class OneAgent {
   /** The agent's answer to requests for its status and for its config. */
   status = waiting;
   policies: ClusterTrafficPolicy[] = [];
+  validUntilMs = Infinity;
   /** Paths of the pushes. */
   readonly pushes: string[] = [];
   /** Number of plans that the hub has made. Each plan ends with a call of `remember`. */
@@ -61,6 +62,7 @@ class OneAgent {
     const agent = { node, host: '10.0.0.1', uid: 'pod-1', isShared: false, fault: null };
     return {
       ...aWorld({ nodes: [{ name: node, labels: {} }], policies: this.policies }),
+      validUntilMs: this.validUntilMs,
       ready: new Set([node]),
       agents: new Map([[node, agent]]),
     };
@@ -152,4 +154,21 @@ test('an acknowledgement leads to no new plan if its node then runs what it shou
   await one.clock.advance(1_000);
   expect([one.plans, one.pushes.length]).toEqual([plans + 1, 2]);
   await one.end();
+});
+
+test('the hub compiles again when its facts expire, although nothing has changed, and not once it has ended', async () => {
+  const one = new OneAgent();
+  one.acknowledges = true;
+  one.validUntilMs = one.clock.monotonic() + 600_000;
+  one.hub.changed();
+  await one.clock.advance(1_000);
+  one.policies = [aPolicy('p', { defaults: { protocols: ['HTTP'] } })];
+  await one.clock.advance(598_000);
+  expect(one.pushes).toHaveLength(1);
+  one.validUntilMs += 600_000;
+  await one.clock.advance(2_000);
+  expect(one.pushes).toHaveLength(2);
+  expect(one.clock.pending).toBeGreaterThan(0);
+  await one.end();
+  expect(one.clock.pending).toBe(0);
 });

@@ -59,6 +59,7 @@ export class CaptureHub {
   #before = new Map<string, RememberedFailure>();
   readonly #compiler = new Compiler();
   #cancelWake: () => void = () => {};
+  #cancelExpiry: () => void = () => {};
   /** When the next plan is due without a change. Units: ms of the monotonic clock. */
   #wakesAt = Infinity;
   /** In the last plan no node waited for another, for its turn or for its agent, and none had a failure. */
@@ -143,6 +144,7 @@ export class CaptureHub {
     this.#secrets?.stop();
     await failures?.stop();
     this.#cancelWake();
+    this.#cancelExpiry();
     for (const link of this.#links.values()) link.close(signal.reason);
     await Promise.allSettled(this.#tasks);
     this.#links.clear();
@@ -155,6 +157,7 @@ export class CaptureHub {
     const started = clock.monotonic();
     try {
       const world = read();
+      this.#compileAgainAt(world.validUntilMs ?? Infinity);
       const before = this.#result;
       this.#result = this.#compiler.compile({ ...world, environment });
       this.#compileError = null;
@@ -171,6 +174,13 @@ export class CaptureHub {
     metrics?.compiled((clock.monotonic() - started) / 1000, this.#compileError === null);
     this.#plan();
     this.#notifying.call();
+  }
+
+  #compileAgainAt(expiry: number): void {
+    const { clock } = this.#options;
+    this.#cancelExpiry();
+    if (expiry === Infinity) return;
+    this.#cancelExpiry = clock.setTimeout(() => this.changed(), Math.max(0, expiry - clock.monotonic()));
   }
 
   #syncNodes(world: World): void {

@@ -16,6 +16,7 @@ import {
   type NodeObject,
   type PodObject,
 } from './facts.ts';
+import { DepartedPods } from './departed-pods.ts';
 import { FailureMemory } from './failure-memory.ts';
 import { controllerTransport } from './controller-transport.ts';
 import { CaptureHub } from './hub.ts';
@@ -57,6 +58,8 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
   const namespaces = cache.informer({ resource: coreResources.namespaces, metadataOnly: true });
   const nodes = cache.informer<NodeObject>({ resource: coreResources.nodes, transform: nodeTransform });
   const pods = cache.informer<PodObject>({ resource: coreResources.pods, transform: podTransform });
+  const departed = new DepartedPods();
+  pods.onEvent((event) => departed.note(event, env.clock.monotonic()));
   const identity = settings.transport ? null : controllerTransport(env, settings.namespace);
   const hub = new CaptureHub({
     clock: env.clock,
@@ -74,7 +77,11 @@ export function setupCapture(env: ControllerEnvironment, settings: CaptureSettin
     namespace: settings.namespace,
     agentPort: settings.agentPort ?? 9093,
     transport: settings.transport ?? (() => identity!.transport()),
-    read: () => readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
+    read: () => ({
+      ...readWorld({ monitors, policies, namespaces, nodes, pods }, settings.namespace),
+      departed: departed.list(env.clock.monotonic()),
+      validUntilMs: departed.untilMs,
+    }),
     readSecret: (ref, signal) => readSecretKey(env, ref, signal),
     failures: new FailureMemory({
       client: env.client,

@@ -1,0 +1,61 @@
+import type { KubeObject } from '../../api/meta.ts';
+import type { SourceEvent } from '../../runtime/index.ts';
+import { DepartedPods } from './departed-pods.ts';
+import type { PodObject } from './facts.ts';
+
+const aPod = (name: string, nodeName: string, phase = 'Running'): PodObject =>
+  ({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name } },
+    ...{ spec: { nodeName, containers: [{ name: 'main' }] }, status: { phase } },
+  }) as KubeObject;
+const event = (type: SourceEvent['type'], object: PodObject, old?: PodObject): SourceEvent<PodObject> => ({
+  ...{ type, object, old, initial: false, missed: false },
+});
+const deleted = (pod: PodObject) => event('deleted', pod, pod);
+const ended = (name: string, phase = 'Succeeded') =>
+  event('updated', aPod(name, 'node-1', phase), aPod(name, 'node-1'));
+const placesOf = (pods: DepartedPods, nowMs: number): string[] =>
+  pods.list(nowMs).map(({ name, nodeName }) => `${name} on ${nodeName}`);
+
+test.each([
+  ['was deleted', deleted(aPod('web-1', 'node-1'))],
+  ['succeeded', ended('web-1')],
+  ['failed', ended('web-1', 'Failed')],
+  ['is on another node by the next list', event('updated', aPod('web-1', 'node-2'), aPod('web-1', 'node-1'))],
+])('a pod that %s is remembered for ten minutes, and forgotten at the next half minute', (_what, left) => {
+  const pods = new DepartedPods();
+  pods.note(left, 1_000);
+  expect([pods.untilMs, placesOf(pods, 629_999)]).toEqual([630_000, ['web-1 on node-1']]);
+  expect([placesOf(pods, 630_000), pods.untilMs]).toEqual([[], Infinity]);
+});
+
+test('the end of a pod counts, not the deletion of its object later', () => {
+  const pods = new DepartedPods();
+  pods.note(ended('job'), 0);
+  pods.note(deleted(aPod('job', 'node-1', 'Succeeded')), 500_000);
+  expect(placesOf(pods, 600_000)).toEqual([]);
+});
+
+test('a pod that takes the name of one that left replaces it on its node only', () => {
+  const pods = new DepartedPods();
+  for (const node of ['node-1', 'node-2']) pods.note(deleted(aPod('db-0', node)), 0);
+  pods.note(event('added', aPod('db-0', 'node-2')), 1_000);
+  expect(placesOf(pods, 2_000)).toEqual(['db-0 on node-1']);
+});
+
+test('a pod that was never scheduled, is merely changed or was found ended has not left', () => {
+  const pods = new DepartedPods();
+  pods.note(deleted(aPod('pending', '')), 0);
+  pods.note(event('updated', aPod('web-1', 'node-1'), aPod('web-1', 'node-1', 'Pending')), 0);
+  pods.note(event('added', aPod('job', 'node-1', 'Succeeded')), 0);
+  expect([pods.list(0), pods.untilMs]).toEqual([[], Infinity]);
+});
+
+test('of a thousand pods of a node and more the newest are remembered, each name once', () => {
+  const pods = new DepartedPods();
+  for (let i = 0; i <= 1_000; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), i);
+  pods.note(deleted(aPod('job-2', 'node-1')), 2_000);
+  pods.note(deleted(aPod('other', 'node-1')), 2_000);
+  const names = pods.list(3_000).map(({ name }) => name);
+  expect([names.length, names[0], names.at(-2), names.at(-1)]).toEqual([1_000, 'job-3', 'job-2', 'other']);
+});
