@@ -364,7 +364,7 @@ const claims: Claim[] = [
   },
   {
     says: [reference('query-execution'), /as SAMPLES (\d+) million/],
-    is: ['src/tsdb/remote-read/server.ts', /maxSamples \?\? ([\d_]+)/],
+    is: ['src/tsdb/remote-read/server.ts', /defaultReadSamples = ([\d_]+)/],
     factor: 1_000_000,
   },
   {
