@@ -1,5 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installSupervisor } from './install-supervisor.ts';
@@ -36,4 +46,36 @@ test('a second installation over the first one works and leaves no partial file'
   await installSupervisor(dir);
   expect(readdirSync(dir).toSorted()).toEqual(['ld.so', 'lib', 'node', 'supervise.mjs']);
   expect(readdirSync(join(dir, 'lib')).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('on a full disk a complete installation stays, and one that lacks a file is refused', async () => {
+  const files = ['node', 'ld.so', join('lib', 'libc.so.6'), 'supervise.mjs'].map((name) => join(dir, name));
+  for (const file of files) mkdirSync(`${file}.tmp`);
+  await installSupervisor(dir);
+  const script = files.at(-1)!;
+  const text = readFileSync(script);
+  rmSync(script);
+  await expect(installSupervisor(dir)).rejects.toThrow('EISDIR');
+  for (const file of files) rmdirSync(`${file}.tmp`);
+  await installSupervisor(dir);
+  expect(readFileSync(script)).toEqual(text);
+});
+
+test.each([
+  ['has lost its end', (file: string) => truncateSync(file, 0)],
+  [
+    'has other bytes',
+    (file: string) => {
+      const bytes = readFileSync(file);
+      bytes[bytes.length - 1]! ^= 1;
+      rmSync(file);
+      writeFileSync(file, bytes);
+    },
+  ],
+])('an installed file that %s is replaced', async (_, damage) => {
+  const file = join(dir, 'node');
+  damage(file);
+  await installSupervisor(dir);
+  expect(readFileSync(file).equals(readFileSync(process.execPath))).toBe(true);
+  expect(statSync(file).mode & 0o777).toBe(0o555);
 });

@@ -1,8 +1,12 @@
-import { chmod, copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, copyFile, mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { stripTypeScriptTypes } from 'node:module';
 import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../../base/errors.ts';
+import { keepFile } from '../capture/durable-file.ts';
 
 /** Names inside the folder; the instrument's container starts `ld.so --library-path lib node supervise.mjs`. */
 export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node', script: 'supervise.mjs' } as const;
@@ -10,7 +14,8 @@ export const supervisorFiles = { loader: 'ld.so', libraries: 'lib', node: 'node'
 /**
  * Puts the supervisor into a folder, with everything that it needs to run in an image that holds only one static
  * program: this Node.js, the shared libraries that it has loaded, their loader, and the script.
- * Guarantees: each file is replaced atomically. Cost: about 130 MB.
+ * Guarantees: each file is replaced atomically; one that has the same bytes already is not written, so a folder that
+ * outlives a reboot of its node needs no free space. Cost: about 130 MB.
  * Errors: ERR_CONFIG_INVALID for a Node.js whose loader cannot be found; those of the file system.
  */
 export async function installSupervisor(dir: string): Promise<void> {
@@ -27,9 +32,7 @@ export async function installSupervisor(dir: string): Promise<void> {
   for (const path of shared) await install(path, join(libraries, basename(path)));
   await install(loader, join(dir, supervisorFiles.loader));
   await install(process.execPath, join(dir, supervisorFiles.node));
-  const script = join(dir, supervisorFiles.script);
-  await writeFile(`${script}.tmp`, await scriptText(), { mode: 0o444 });
-  await rename(`${script}.tmp`, script);
+  await keepFile(join(dir, supervisorFiles.script), await scriptText());
 }
 
 /** The libraries of this process by the names they were loaded with; the kernel's own (vDSO) has no path. */
@@ -42,9 +45,22 @@ function sharedObjects(): string[] {
 }
 
 async function install(from: string, to: string): Promise<void> {
+  if (await haveSameBytes(from, to)) return;
   await copyFile(from, `${to}.tmp`);
   await chmod(`${to}.tmp`, 0o555);
   await rename(`${to}.tmp`, to);
+}
+
+/** Compares contents, because a power loss can leave a file of the right length without its bytes. */
+async function haveSameBytes(from: string, to: string): Promise<boolean> {
+  const present = await stat(to).catch(() => null);
+  return present?.size === (await stat(from)).size && (await digestOf(to)) === (await digestOf(from));
+}
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
 }
 
 /** The program as JavaScript. A build contains it as such; in a source tree, its types are stripped. */

@@ -190,6 +190,41 @@ test('an instrument that does not end in its time is killed, and the next one st
   expect(() => process.kill(first.pid!, 0)).toThrow('ESRCH');
 });
 
+/** Runs an instrument until it ends by itself, then lets nothing be copied any more, as on a full disk. */
+const endOnFullDisk = async (): Promise<void> => {
+  start('exit 137');
+  expect(await ended).toBe(137);
+  mkdirSync(join(dir, 'own', 'config.yaml.tmp'));
+};
+
+test('on a full disk the instrument starts again with the config that was copied before', async () => {
+  await endOnFullDisk();
+  const said: string[] = [];
+  start(notes, { say: (level, text) => void said.push(`${level} ${text}`) });
+  await runs('a: 1\n');
+  expect(said).toEqual([]);
+});
+
+test('on a full disk the instrument starts with the last copy of another config, and follows the order later', async () => {
+  await endOnFullDisk();
+  await write('a: 2\n');
+  const said: string[] = [];
+  start(notes, { pollMs: 3_600_000, say: (level, text) => void said.push(`${level} ${text}`) });
+  await runs('a: 1\n');
+  expect(said).toEqual([
+    expect.stringMatching(/^WARN the instrument starts with the configuration of its last run: EISDIR/),
+  ]);
+  rmSync(join(dir, 'own', 'config.yaml.tmp'), { recursive: true });
+  supervisor!.look();
+  await runs('a: 2\n');
+});
+
+test('a config that cannot be copied ends the supervisor with 255 when there is no copy yet', async () => {
+  mkdirSync(join(dir, 'own', 'config.yaml.tmp'), { recursive: true });
+  start(notes);
+  expect(await ended).toBe(255);
+});
+
 test('without a config file the supervisor ends with 255, as the instrument would', async () => {
   rmSync(config);
   start(notes);

@@ -11,8 +11,9 @@
  * → wait for an order with the hash of another config than the running one → copy that config → SIGTERM → start.
  * Guarantees: `config` in `state.json` is the hash of the very bytes that the running instrument was given; an order is
  * followed only while the file has the hash that the order names; the running instrument is ended only once the next
- * config is copied, so a full disk does not end capture; an instrument that ends by itself ends this program
- * with the same code, so that the kubelet shows its last log lines and applies its usual crash back-off.
+ * config is copied, and a first start that cannot copy its config takes the copy of the last run, so a full disk does
+ * not end capture; an instrument that ends by itself ends this program with the same code, so that the kubelet shows its
+ * last log lines and applies its usual crash back-off.
  * Assumptions: it runs in an image of another project, from a volume, without any module but Node's own. It must stay
  * one file without relative imports.
  */
@@ -92,19 +93,28 @@ export class Supervisor {
     this.#end(signal);
   }
 
-  /** Copies the config for the first start, whatever the order says. False when that failed, which ends the run. */
+  /**
+   * Copies the config for the first start, whatever the order says. Where that fails, as on a full disk, the copy of the
+   * last run serves until an order is followed. False without one, and without a config; that ends the run.
+   */
   #takeFirst(): boolean {
     const { config } = this.#options;
     let fault = `can't open ${config}`;
     try {
       const bytes = this.#read(config);
       fault = `can't write ${this.#copy}`;
-      this.#keep(bytes);
+      this.#copied = hashOfFile(this.#copy);
+      if (this.#copied !== hashOf(bytes)) this.#keep(bytes);
       return true;
     } catch (error) {
-      this.#say('ERROR', `${fault}: ${(error as Error).message}`);
-      this.#finish(255);
-      return false;
+      const { message } = error as Error;
+      if (this.#copied === '') {
+        this.#say('ERROR', `${fault}: ${message}`);
+        this.#finish(255);
+        return false;
+      }
+      this.#say('WARN', `the instrument starts with the configuration of its last run: ${message}`);
+      return true;
     }
   }
 
@@ -236,6 +246,15 @@ function replace(path: string, bytes: string | Uint8Array): void {
 
 function hashOf(bytes: Uint8Array): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+}
+
+/** Empty for a file that is missing or cannot be read. */
+function hashOfFile(path: string): string {
+  try {
+    return hashOf(readFileSync(path));
+  } catch {
+    return '';
+  }
 }
 
 /** A line in the form of the instrument's own log. */
