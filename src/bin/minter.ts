@@ -6,9 +6,11 @@ import { addCompletion, printCompletions } from './completion/completion-command
 import { completeWord } from './completion/scripts.ts';
 import { endProcess } from './end-process.ts';
 import { readSecret } from './read-secret.ts';
-import { runMain } from './main.ts';
+import { endAtSigterm, runMain } from './main.ts';
 import { settingsCommand, type SettingsNames } from './settings-command.ts';
 import type { ImportOptions, ToolIo, ValidateRulesOptions } from '../minter/index.ts';
+
+endAtSigterm();
 
 // Older installations write flags with one dash (`-key-ring x`): the second one is added.
 const argv = process.argv.map((arg, i) => (i > 1 && /^-[a-z][a-z-]+(=|$)/.test(arg) ? `-${arg}` : arg));

@@ -7,8 +7,10 @@ import { addCompletion, printCompletions } from './completion/completion-command
 import { completeWord } from './completion/scripts.ts';
 import { compileCache } from './compile-cache.ts';
 import { endProcess } from './end-process.ts';
-import { runMain } from './main.ts';
+import { endAtSigterm, runMain } from './main.ts';
 import { settingsCommand, svcNames } from './settings-command.ts';
+
+endAtSigterm();
 
 /** Each subcommand loads its own modules on demand: an agent should not load the libraries of the operator. */
 const program = new Command('svc')
