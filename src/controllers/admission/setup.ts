@@ -74,10 +74,12 @@ const recheckMs = 2_000;
  * with the CA bundle of that Secret, again at each rotation.
  * Guarantees: the registration is written after a certificate exists; the listener takes over a renewed certificate
  * without a restart. The registration is owned by the operator's own ClusterRole, so that removing the installation
- * removes it; while that ClusterRole is being deleted, nothing is applied. The listener starts before the caches fill, because the API server cannot list a kind of several
- * versions without conversion. Policies can be reviewed only after the caches have filled.
- * Caveats: with `fail-closed` and no replica running, monitors and policies cannot be changed: `svc operator
- * --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
+ * removes it; while that ClusterRole is being deleted, nothing is applied. The listener starts before the caches fill,
+ * because the API server cannot list a kind of several versions without conversion. Policies can be reviewed only after
+ * the caches have filled.
+ * Caveats: the Service sends conversions to ready replicas only, and a replica is ready only after its caches have
+ * filled; see ADR 44 before converters are added. With `fail-closed` and no replica running, monitors and policies
+ * cannot be changed: `svc operator --admission=off`, or deleting the ValidatingWebhookConfiguration, lifts the block.
  */
 export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSettings): void {
   const { cache } = env;
