@@ -19,11 +19,13 @@ const node = (name: string, more: Partial<RolloutNode> = {}, ruled: Partial<Roll
   runs: 'old-file',
   concerned: true,
   down: false,
+  unfit: false,
   sentAt: null,
   restartedAt: null,
   allowedAt: 0,
   retryAt: null,
   failedYamlHash: null,
+  failedAlone: false,
   refusedHash: null,
   ...more,
 });
@@ -110,6 +112,15 @@ test('a node whose instrument is down counts as unavailable, whatever the reason
   expect(planRollout(nodes, 0)).toMatchObject({ push: ['a', 'b'], hold: new Map([['c', 'MaxUnavailable']]) });
 });
 
+test('a node whose instrument fails with any file takes no place, be it down or tried with a new file', () => {
+  const more = { maxUnavailable: 1 };
+  for (const unfit of [
+    node('a', { down: true, runs: null, unfit: true }, more),
+    node('a', { sentAt: 0, unfit: true }, more),
+  ])
+    expect(planRollout([unfit, node('b', {}, more)], 0)).toMatchObject({ push: ['a', 'b'], hold: new Map() });
+});
+
 test('a node that has not reported to a new leader yet counts as unavailable', () => {
   const more = { maxUnavailable: 2 };
   const unheard = node('a', { reachable: false, unheard: true, held: null, runs: null }, more);
@@ -164,6 +175,10 @@ describe('a file that failed on a node', () => {
     expect(planRollout([node('bad', { failedYamlHash: 'new-file' }, ruled), node('b', {}, ruled)], 0).push).toEqual([
       'b',
     ]);
+  });
+  test('goes on to the others where the instrument was unfit before it got the file', () => {
+    const alone = node('bad', { failedYamlHash: 'new-file', failedAlone: true });
+    expect(planRollout([alone, node('b')], 0)).toMatchObject({ push: ['b'], hold: new Map([['bad', 'Failed']]) });
   });
   test('holds no node once another file is desired', () => {
     const desired = { hash: 'newer', yamlHash: 'newer-file' };

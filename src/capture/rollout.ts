@@ -18,6 +18,8 @@ export interface RolloutNode {
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
+  /** Its instrument fails with any file. */
+  unfit: boolean;
   /** When a changed file was sent that does not run yet; null without one. Units: ms of the monotonic clock. */
   sentAt: number | null;
   /** When a change of ours last restarted the instrument. Units: ms of the monotonic clock. */
@@ -28,6 +30,8 @@ export interface RolloutNode {
   retryAt: number | null;
   /** Hash of the file that failed here, until another one is desired. */
   failedYamlHash: string | null;
+  /** The instrument was unfit before it got that file, so the failure says nothing about the file on other nodes. */
+  failedAlone: boolean;
   /** Hash of the config that the agent refused. */
   refusedHash: string | null;
 }
@@ -57,12 +61,13 @@ export interface RolloutPlan {
  * instrument also goes out immediately, but its restarts are paced: restarts of one node are `minIntervalMs` apart, and
  * at most `maxUnavailable` nodes of a group restart at a time. If there are canary nodes, the others get the file only
  * after the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group.
- * A file that failed on a node is not sent there again. An agent that could not write a config is sent nothing for a
- * minute; other nodes do not wait for it, unless it is a canary. A node that runs its seed captures nothing yet and does
- * not wait for others. A node without a pod that the change concerns gets the file, but does not restart until such a pod
- * comes; canaries restart in any case, because the others wait for their result. Edits in a namespace that has used its
- * restart budget are gathered until the namespace may cause the next restart. When a change is reverted before the
- * restart, nothing restarts.
+ * A file that failed on a node is not sent there again. A node whose instrument fails with any file gets each file, but
+ * takes no place of `maxUnavailable`, and its failure pauses nothing. An agent that could not write a config is sent
+ * nothing for a minute. Other nodes wait for neither of the two, unless it is a canary. A node that runs its seed
+ * captures nothing yet and does not wait for others. A node without a pod that the change concerns gets the file, but
+ * does not restart until such a pod comes; canaries restart in any case, because the others wait for their result. Edits
+ * in a namespace that has used its restart budget are gathered until the namespace may cause the next restart. When a
+ * change is reverted before the restart, nothing restarts.
  */
 export function planRollout(nodes: readonly RolloutNode[], now: number): RolloutPlan {
   const plan: RolloutPlan = { push: [], deliver: [], hold: new Map(), until: new Map(), wakeAt: null };
@@ -75,7 +80,7 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
   const pending = group.filter((n) => n.held?.hash !== n.desired.hash || !n.granted);
   const changing: RolloutNode[] = [];
   const seen: Seen = {
-    failed: new Set(group.flatMap((n) => n.failedYamlHash ?? [])),
+    failed: new Set(group.flatMap((n) => (n.failedAlone ? [] : (n.failedYamlHash ?? [])))),
     waiting: group.some((n) => n.rules.canary === true && (n.reachable || n.unheard) && n.runs !== n.desired.yamlHash),
   };
   const wait = (node: RolloutNode, hold: HoldReason): void => {
@@ -90,7 +95,10 @@ function planGroup(group: readonly RolloutNode[], now: number, plan: RolloutPlan
     else changing.push(node);
   }
   // Unavailable nodes: down, restarting (also for an earlier leader), or without a first status, so perhaps restarting.
-  const onTheirWay = group.filter((n) => n.unheard || ((n.sentAt !== null || n.down) && n.reachable)).length;
+  // An unfit one does not count: no restart of ours made it unavailable, and its outage may have no end.
+  const onTheirWay = group.filter(
+    (n) => n.unheard || ((n.sentAt !== null || n.down) && n.reachable && !n.unfit),
+  ).length;
   let room = allowance(group) - onTheirWay;
   for (const node of changing.toSorted(canariesFirst)) {
     if (room > 0) {

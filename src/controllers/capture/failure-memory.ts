@@ -19,6 +19,8 @@ const failureSchema = Type.Object({
   /** Hash of the file that did not run; null when the agent refused the whole config. */
   yamlHash: Type.Union([Type.String({ maxLength: 80 }), Type.Null()]),
   hash: Type.String({ maxLength: 80 }),
+  /** The instrument was unfit before it got the file. Release 0.1.0 does not write it. */
+  alone: Type.Optional(Type.Boolean()),
 });
 const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000 }));
 

@@ -34,6 +34,8 @@ export interface NodeFailure {
   /** Hash of the file that did not run, or null when the agent refused the whole config. */
   yamlHash: string | null;
   hash: string;
+  /** The instrument was unfit before it got the file, so the failure says nothing about the file on other nodes. */
+  alone: boolean;
 }
 
 /**
@@ -114,6 +116,10 @@ export class NodeState {
   /** Whether the kubelet has made the instrument wait since the newest push. */
   #wasBackedOff = false;
   #fault: InstrumentFault | null = null;
+  /** Whether the instrument has failed since the newest push that it may restart for, and not run. */
+  #hasFailed = false;
+  /** Whether the instrument fails with any file: it failed with one that is not to blame, and has not run since. */
+  #unfit = false;
 
   /** `before`: the failure on this node that an earlier leader recorded. */
   constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
@@ -121,8 +127,9 @@ export class NodeState {
     this.#budget = new RestartBudget(budget);
     this.#files = files;
     if (!before) return;
-    const { pod, reason, message, yamlHash, hash } = before;
-    this.failure = { reason, message, yamlHash, hash };
+    const { pod, reason, message, yamlHash, hash, alone = false } = before;
+    this.failure = { reason, message, yamlHash, hash, alone };
+    this.#unfit = alone;
     this.#pod = pod;
   }
 
@@ -258,6 +265,7 @@ export class NodeState {
     this.#wasBackedOff ||= backOff !== null;
     const isNew = fault !== null && fault.at !== this.#fault?.at;
     this.#fault = fault;
+    this.#hasFailed ||= isNew;
     if (this.failure && fault && failedToRun.has(this.failure.reason))
       this.failure = { ...this.failure, ...named(fault) };
     return isNew && this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
@@ -289,6 +297,8 @@ export class NodeState {
       this.#sentAt = null;
       this.#wasBackedOff = false;
       this.#granted = true;
+      this.#hasFailed = false;
+      this.#unfit = false;
       this.#nowRuns(this.#held.known);
       this.#recovered(this.#held);
     }
@@ -377,6 +387,7 @@ export class NodeState {
     this.#sentAt = this.#granted ? now : null;
     this.#push = { hash, before, after: { granted: this.#granted, sentAt: this.#sentAt }, spent: none };
     if (!this.#granted) return;
+    this.#startsAnew();
     // The first config that replaces the agent's own seed is part of the node's start and does not count as a restart:
     // the next change need not wait for the interval between restarts.
     if (this.#held !== null) {
@@ -387,6 +398,16 @@ export class NodeState {
       }
     }
     this.#wasBackedOff = this.#backOff !== null;
+  }
+
+  /**
+   * From here on a failure is one of another file. An instrument that failed until now is unfit, unless the file that
+   * it holds is to blame. That may be so while it ran an earlier file and not this one.
+   */
+  #startsAnew(): void {
+    const mayBlame = this.lastGood !== null && this.lastGood.yamlHash !== this.#held?.known?.yamlHash;
+    if (this.#hasFailed && !mayBlame && this.status?.instrument.up === false) this.#unfit = true;
+    this.#hasFailed = false;
   }
 
   /** The agent answered a push. */
@@ -427,7 +448,8 @@ export class NodeState {
     if (isOperatorError(error, 'ERR_CAPTURE_PUSH') || isOperatorError(error, 'ERR_TOO_LARGE')) {
       this.#undo(this.#lost);
       this.#lost = null;
-      this.failure = { reason: 'ConfigRefused', message: errorText(error), yamlHash: null, hash: config.hash };
+      const message = errorText(error);
+      this.failure = { reason: 'ConfigRefused', message, yamlHash: null, hash: config.hash, alone: false };
     } else this.lost(error);
   }
 
@@ -487,11 +509,13 @@ export class NodeState {
       runs: this.status?.instrument.up === true ? (this.#runs?.yamlHash ?? null) : null,
       concerned,
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
+      unfit: this.#unfit,
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,
       retryAt: this.#retryAt,
       failedYamlHash: this.failure?.yamlHash ?? null,
+      failedAlone: this.failure?.alone ?? false,
       refusedHash: this.failure && this.failure.yamlHash === null ? this.failure.hash : null,
     };
   }
@@ -524,13 +548,14 @@ export class NodeState {
 
   #fail(reason: string, message: string): KnownConfig | null {
     this.#sentAt = null;
+    this.#hasFailed = true;
     const held = this.#held;
     if (!held?.known) return null;
     // The rollback failed too: there is no better config, and the first failure is the one to show.
     if (this.lastGood?.hash === held.hash && this.failure) return null;
     // The agent sees only that the instrument is not running; its pod often has the reason.
     const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
-    this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash };
+    this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash, alone: this.#unfit };
     return this.#back;
   }
 

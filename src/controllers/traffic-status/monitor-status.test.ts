@@ -328,7 +328,7 @@ test('the counts of nodes are exact, and the rows of failed nodes are capped at 
   const states = Array.from({ length: 20 }, (_, i) => {
     const state = new NodeState(`n${i}`);
     state.ready = true;
-    state.failure = { reason: 'X', message: 'x'.repeat(5_000), yamlHash: 'y', hash: 'h' };
+    state.failure = { reason: 'X', message: 'x'.repeat(5_000), yamlHash: 'y', hash: 'h', alone: false };
     return state;
   });
   const status = monitorStatus({ object: aMonitor('shop/m', spec), outcome, nodes: states, now });

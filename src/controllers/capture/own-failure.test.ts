@@ -1,0 +1,218 @@
+import { compile } from '../../capture/compile/compile.ts';
+import { planRollout, type Ack, type AgentStatus, type NodeConfig } from '../../capture/index.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import type { InstrumentFault } from './instrument-fault.ts';
+import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
+
+const policies = [aPolicy('p', { rollout: { minInterval: '60s', maxUnavailable: 1 } })];
+/** The configs of two nodes, each with pods that the monitor selects. */
+const configsOf = (port: number) =>
+  compile(
+    aWorld({
+      policies,
+      monitors: [aMonitor('shop/m', { selector: {}, ports: [{ port }] })],
+      nodes: [
+        { name: 'node-1', labels: {} },
+        { name: 'node-2', labels: {} },
+      ],
+      pods: [aPod('shop/web-1', 'node-1'), aPod('shop/web-2', 'node-2')],
+    }),
+  ).nodes;
+const [old, next, later] = [configsOf(1), configsOf(2), configsOf(3)];
+type Configs = typeof old;
+const of = (configs: Configs, node: string): NodeConfig => configs.get(node)!;
+const started = 1_000_000;
+const fault = (at: string, reason: InstrumentFault['reason'] = 'KernelUnsupported'): InstrumentFault => ({
+  reason,
+  message: 'no kprobes',
+  at,
+});
+
+function heard(node: NodeState, ack: Partial<Ack>, instrument: Partial<AgentStatus['instrument']> = {}) {
+  const status: AgentStatus = {
+    node: node.name,
+    revision: 1,
+    ack: { node: node.name, hash: of(old, node.name).hash, phase: 'Running', ...ack },
+    instrument: { up: true, restarts: 0, ...instrument },
+    monitors: [],
+    totals: { series: 0, samplesAppended: 0, rejected: 0 },
+  };
+  return node.heard(status, { monotonic: started, wall: Date.UTC(2026, 0, 1) });
+}
+
+/** A node with an agent that holds `old`; its instrument has not been seen yet. */
+function aNode(name = 'node-1'): NodeState {
+  const node = new NodeState(name);
+  node.ready = node.hasAgent = true;
+  node.namespaces = new Set(['shop']);
+  node.aim(of(old, name));
+  node.inPod({ uid: 'pod-1', fault: null }, 0);
+  return node;
+}
+
+/** A node whose instrument has run no file yet and ends at each start. */
+function anUnfitNode(): NodeState {
+  const node = aNode();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: fault('t0') }, 0);
+  return node;
+}
+
+/** A node whose instrument ran `old` for a time. */
+function aNodeThatRan(): NodeState {
+  const node = aNode();
+  heard(node, {});
+  return node;
+}
+
+function push(node: NodeState, config: KnownConfig): void {
+  node.sending(config, 'now', started);
+  node.sent(config, { node: node.name, hash: config.hash, phase: 'Written' });
+}
+
+function edit(node: NodeState, configs: Configs): void {
+  node.aim(of(configs, node.name));
+  push(node, knownOf(of(configs, node.name)));
+}
+
+/** Its agent waits in vain for the instrument to run this config. Returns the config to roll back to. */
+const silent = (node: NodeState, hash: string): KnownConfig | null =>
+  heard(node, { hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' }, { up: false });
+
+/** What a node of the same group gets that is well and runs `old`, once these configs are desired. */
+function planBeside(node: NodeState, configs: Configs): { sent: boolean; hold: string | undefined } {
+  const beside = aNode('node-2');
+  heard(beside, {});
+  beside.aim(of(configs, 'node-2'));
+  const plan = planRollout(
+    [node, beside].map((n) => n.rolloutNode(started)!),
+    started,
+  );
+  return { sent: plan.push.includes('node-2'), hold: plan.hold.get('node-2') };
+}
+const goesOn = { sent: true, hold: undefined };
+const paused = { sent: false, hold: 'Paused' };
+
+test('a file that fails on an instrument that ran no file before does not pause the group', () => {
+  const node = anUnfitNode();
+  edit(node, next);
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  expect([node.failure?.reason, node.failure?.yamlHash]).toEqual(['KernelUnsupported', of(next, 'node-1').yamlHash]);
+  expect(planBeside(node, next)).toEqual(goesOn);
+});
+
+test('while such an instrument is tried with a new file, it takes no place of the nodes that may restart', () => {
+  const node = anUnfitNode();
+  node.aim(of(next, 'node-1'));
+  expect(planBeside(node, next)).toEqual({ sent: false, hold: 'MaxUnavailable' });
+  push(node, knownOf(of(next, 'node-1')));
+  expect(planBeside(node, next)).toEqual(goesOn);
+});
+
+test('the first file of a node pauses the group if the instrument had not failed before', () => {
+  const node = aNode();
+  heard(node, { phase: 'Written' }, { up: false });
+  edit(node, next);
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  expect(planBeside(node, next)).toEqual(paused);
+  edit(node, later);
+  silent(node, of(later, 'node-1').hash);
+  expect(planBeside(node, later)).toEqual(goesOn);
+});
+
+test('an instrument that fails with the file that it ran does not make the next file fail for the group', () => {
+  const node = aNodeThatRan();
+  silent(node, of(old, 'node-1').hash);
+  edit(node, next);
+  const back = silent(node, of(next, 'node-1').hash)!;
+  expect(back.hash).toBe(of(old, 'node-1').hash);
+  expect([node.state, planBeside(node, next)]).toEqual(['failed', goesOn]);
+  push(node, back);
+  expect(planBeside(node, next)).toEqual(goesOn);
+});
+
+test('an instrument in a crash loop that has no lasting reason does not pause the group either', () => {
+  const node = aNodeThatRan();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: fault('t0', 'OutOfMemory') }, 0);
+  edit(node, next);
+  node.inPod({ uid: 'pod-1', fault: fault('t1', 'OutOfMemory') }, 0);
+  expect(node.failure).toBeNull();
+  expect(planBeside(node, next)).toEqual(goesOn);
+  node.tick(started + 120_000);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['OutOfMemory', goesOn]);
+});
+
+test('two bad edits, one directly after the other, pause the group twice', () => {
+  const node = aNodeThatRan();
+  edit(node, next);
+  heard(node, { hash: of(next, 'node-1').hash, phase: 'Written' }, { up: false });
+  push(node, node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0)!);
+  expect(planBeside(node, next)).toEqual(paused);
+  heard(node, { phase: 'Written' }, { up: false });
+  edit(node, later);
+  node.inPod({ uid: 'pod-1', fault: fault('t2') }, 0);
+  expect(planBeside(node, later)).toEqual(paused);
+});
+
+test('an instrument that did not run the file before it either is known to fail with any file', () => {
+  const node = aNodeThatRan();
+  edit(node, next);
+  const back = silent(node, of(next, 'node-1').hash)!;
+  push(node, back);
+  silent(node, back.hash);
+  expect(planBeside(node, next)).toEqual(paused);
+  edit(node, later);
+  silent(node, of(later, 'node-1').hash);
+  expect(planBeside(node, later)).toEqual(goesOn);
+});
+
+test('an instrument that failed in its old pod fails alone in the new one', () => {
+  const node = anUnfitNode();
+  node.inPod({ uid: 'pod-2', fault: null }, 0);
+  edit(node, next);
+  node.inPod({ uid: 'pod-2', fault: fault('t1') }, 0);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['KernelUnsupported', goesOn]);
+});
+
+test('an instrument that runs again is believed again', () => {
+  const node = anUnfitNode();
+  edit(node, next);
+  heard(node, { hash: of(next, 'node-1').hash });
+  edit(node, later);
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  expect(planBeside(node, later)).toEqual(paused);
+});
+
+test('a crash before the newest run says nothing about a later outage', () => {
+  const node = aNodeThatRan();
+  node.inPod({ uid: 'pod-1', fault: fault('t0', 'InstrumentCrashed') }, 0);
+  heard(node, {});
+  heard(node, { phase: 'Written' }, { up: false });
+  edit(node, next);
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  expect(planBeside(node, next)).toEqual(paused);
+});
+
+test('an instrument that still answers, although it crashed, is not unfit', () => {
+  const node = aNodeThatRan();
+  node.inPod({ uid: 'pod-1', fault: fault('t0', 'InstrumentCrashed') }, 0);
+  edit(node, next);
+  node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  expect(planBeside(node, next)).toEqual(paused);
+});
+
+test.each([
+  ['the same pod', 'pod-1'],
+  ['a new pod', 'pod-2'],
+])('the next leader knows that an instrument fails with any file, in %s too', (_what, uid) => {
+  const before = anUnfitNode();
+  edit(before, next);
+  before.inPod({ uid: 'pod-1', fault: fault('t1') }, 0);
+  const node = new NodeState('node-1', before.remembered!);
+  node.hasAgent = true;
+  node.aim(of(next, 'node-1'));
+  node.inPod({ uid, fault: null }, 0);
+  silent(node, of(next, 'node-1').hash);
+  expect([node.failure?.yamlHash, planBeside(node, next)]).toEqual([of(next, 'node-1').yamlHash, goesOn]);
+});
