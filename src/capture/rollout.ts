@@ -18,7 +18,7 @@ export interface RolloutNode {
   concerned: boolean;
   /** Its instrument is not running at the moment. */
   down: boolean;
-  /** Its instrument fails with any file. */
+  /** Its instrument fails with any file, or its image cannot be pulled. */
   unfit: boolean;
   /** When a changed file was sent that does not run yet; null without one. Units: ms of the monotonic clock. */
   sentAt: number | null;

@@ -11,6 +11,11 @@ const pullReasons = new Set([
   'ImageInspectError',
 ]);
 
+/** Whether a container waits because its image cannot be pulled. */
+export function isPullReason(reason: string): boolean {
+  return pullReasons.has(reason);
+}
+
 /** Keeps what the functions below read of a pod: its identity, and the statuses of containers that wait. */
 export const podTroubleTransform = {
   name: 'pod-trouble',
@@ -60,7 +65,7 @@ function lastLine(log: string): string {
 /** One sentence about the first of the pods whose image cannot be pulled; undefined when there is none. Pure. */
 export function imagePullTrouble(pods: readonly KubeObject[]): string | undefined {
   for (const { pod, containers } of livingByName(pods)) {
-    const stuck = containers.find((c) => pullReasons.has(c.state?.waiting?.reason ?? ''));
+    const stuck = containers.find((c) => isPullReason(c.state?.waiting?.reason ?? ''));
     if (!stuck) continue;
     const { namespace = '', name = '' } = pod.metadata;
     // The kubelet's own message changes with every try; a status that repeated it would never settle.

@@ -61,6 +61,7 @@ const programmed = {
     RestartsLimited:
       'The namespace has caused its share of restarts of the instrument; its edits are gathered until the time in the message.',
     RestartBackOff: 'Nothing failed: the kubelet waits before it starts an instrument again that ended with code 0.',
+    ImagePullFailed: refusals.ImagePullFailed,
   },
 } as const satisfies ConditionInfo;
 

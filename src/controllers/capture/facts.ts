@@ -3,7 +3,13 @@ import { someMeta, type KubeObject, type ObjectMeta } from '../../api/meta.ts';
 import { holds, type ConditionedStatus, type ContainerStatus, type PodStatus } from '../../api/statuses.ts';
 import { lastingContainers, type LastingContainers, type NamedLabels, type PodFacts } from '../../capture/index.ts';
 import type { Informer } from '../../runtime/index.ts';
-import { instrumentContainerName, instrumentFault, restartBackOff, type InstrumentFault } from './instrument-fault.ts';
+import {
+  instrumentContainerName,
+  instrumentFault,
+  instrumentWait,
+  type InstrumentFault,
+  type InstrumentWait,
+} from './instrument-fault.ts';
 
 const agentContainerName = 'agent';
 
@@ -184,8 +190,8 @@ export interface AgentPod {
   /** Whether it uses the certificate that agents of earlier versions share. */
   isShared: boolean;
   fault: InstrumentFault | null;
-  /** The kubelet's message while it waits before the next start of an instrument that ended with code 0. */
-  backOff?: string | null;
+  /** What the kubelet waits for before the instrument's next start. */
+  wait?: InstrumentWait | null;
 }
 
 /** The agent that runs in a pod of `namespace`; null when the pod is not a running agent. */
@@ -199,8 +205,8 @@ export function agentOf(pod: PodObject, namespace: string): AgentPod | null {
   if (!isAgent || !spec?.nodeName || !status?.podIP) return null;
   const fault = instrumentFault(status.containerStatuses);
   const isShared = hasSharedCertificate(spec);
-  const backOff = restartBackOff(status.containerStatuses);
-  return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', isShared, fault, backOff };
+  const wait = instrumentWait(status.containerStatuses);
+  return { node: spec.nodeName, host: status.podIP, uid: metadata.uid ?? '', isShared, fault, wait };
 }
 
 /** Restart count of the agent's container in a pod. */

@@ -1,5 +1,5 @@
 import type { ContainerStatus } from '../../api/statuses.ts';
-import { instrumentFault, isLasting, restartBackOff } from './instrument-fault.ts';
+import { instrumentFault, instrumentWait, isLasting } from './instrument-fault.ts';
 
 const ended = (message: string, more: object = {}): ContainerStatus[] => [
   { name: 'agent' },
@@ -146,15 +146,29 @@ test('the exit code of the last run distinguishes a back-off of the kubelet from
       lastState: { terminated: { exitCode } },
     },
   ];
-  expect(restartBackOff(waits(0))).toBe('back-off 40s');
-  expect(restartBackOff(waits(255))).toBeNull();
-  expect(restartBackOff([{ name: 'instrument', state: { waiting: { reason: 'ContainerCreating' } } }])).toBeNull();
-  expect(restartBackOff(undefined)).toBeNull();
+  const message = 'nothing failed, the kubelet waits before it starts the instrument: back-off 40s';
+  expect(instrumentWait(waits(0))).toEqual({ reason: 'RestartBackOff', message });
+  expect(instrumentWait(waits(255))).toBeNull();
+  expect(instrumentWait([{ name: 'instrument', state: { waiting: { reason: 'ContainerCreating' } } }])).toBeNull();
+  expect(instrumentWait(undefined)).toBeNull();
 });
+
+test.each(['ErrImagePull', 'ImagePullBackOff'])(
+  'an instrument that ended, whatever its exit code, and whose image cannot be pulled now, waits: %s',
+  (reason) => {
+    const state = { waiting: { reason, message: 'attempt 7' } };
+    for (const exitCode of [0, 2, 143])
+      expect(instrumentWait([{ name: 'instrument', state, lastState: { terminated: { exitCode } } }])).toEqual({
+        reason: 'ImagePullFailed',
+        message: 'the image of the instrument cannot be pulled',
+      });
+  },
+);
 
 test('the message of a fault or a wait ends with a whole character', () => {
   const fits = 'x'.repeat(299);
   expect(instrumentFault(ended(line(`${fits}\u{1f600}`)))?.message).toBe(fits);
   const state = { waiting: { reason: 'CrashLoopBackOff', message: `${fits}\u{1f600}` } };
-  expect(restartBackOff([{ name: 'instrument', state, lastState: { terminated: { exitCode: 0 } } }])).toBe(fits);
+  const lastState = { terminated: { exitCode: 0 } };
+  expect(instrumentWait([{ name: 'instrument', state, lastState }])?.message).toMatch(/: x{299}$/);
 });

@@ -1,5 +1,6 @@
 import { cutToUnits } from '../../base/text/texts.ts';
 import type { ContainerStatus, Terminated } from '../../api/statuses.ts';
+import { isPullReason } from '../pod-trouble.ts';
 
 /** Why the last run of a node's instrument ended, as its pod's status reports it. */
 export interface InstrumentFault {
@@ -7,6 +8,12 @@ export interface InstrumentFault {
   message: string;
   /** When that run ended, RFC 3339: distinguishes one end from the next. Empty for a container that did not start. */
   at: string;
+}
+
+/** What the kubelet waits for before it starts an instrument again: its file is not to blame. */
+export interface InstrumentWait {
+  reason: 'RestartBackOff' | 'ImagePullFailed';
+  message: string;
 }
 
 /** The name of the container in the agents' pods. */
@@ -31,14 +38,18 @@ export function instrumentFault(statuses: readonly ContainerStatus[] | undefined
 }
 
 /**
- * The kubelet's message while it waits before it restarts an instrument that ended with code 0: a wait, not a failure.
- * Null without such a message, and when the last run failed.
+ * The wait of the kubelet before it starts an instrument again that ended with code 0, or whose image it cannot pull.
+ * Null without one. Pure. An agent pod in which no instrument has started yet is `Pending`, so nothing judges it.
  */
-export function restartBackOff(statuses: readonly ContainerStatus[] | undefined): string | null {
+export function instrumentWait(statuses: readonly ContainerStatus[] | undefined): InstrumentWait | null {
   const status = statuses?.find((c) => c.name === instrumentContainerName);
-  const { waiting } = status?.state ?? {};
-  if (waiting?.reason !== 'CrashLoopBackOff' || status?.lastState?.terminated?.exitCode !== 0) return null;
-  return cutToUnits(waiting.message ?? 'back-off restarting the instrument', 300);
+  const { reason = '', message = 'back-off restarting the instrument' } = status?.state?.waiting ?? {};
+  // The kubelet's message about an image changes with every try; a status that repeated it would never settle.
+  if (isPullReason(reason))
+    return { reason: 'ImagePullFailed', message: 'the image of the instrument cannot be pulled' };
+  if (reason !== 'CrashLoopBackOff' || status?.lastState?.terminated?.exitCode !== 0) return null;
+  const words = `nothing failed, the kubelet waits before it starts the instrument: ${cutToUnits(message, 300)}`;
+  return { reason: 'RestartBackOff', message: words };
 }
 
 /** True for a fault that every start will meet again, so that waiting is pointless. */

@@ -1,7 +1,7 @@
 import { compile } from '../../capture/compile/compile.ts';
 import { planRollout, type Ack, type AgentStatus, type PodFacts } from '../../capture/index.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import type { InstrumentFault } from './instrument-fault.ts';
+import type { InstrumentFault, InstrumentWait } from './instrument-fault.ts';
 import { knownOf, NodeState } from './node-state.ts';
 
 const wall = Date.UTC(2026, 0, 1, 12);
@@ -116,7 +116,7 @@ test('a failed config is tried again in a new pod of the agent', () => {
 });
 
 const silent: Ack = { node: 'node-1', hash: next.hash, phase: 'Failed', reason: 'InstrumentNotRunning', message: 'x' };
-const backOff = 'back-off 2m40s restarting failed container=instrument';
+const wait: InstrumentWait = { reason: 'RestartBackOff', message: 'back-off 2m40s restarting failed container' };
 
 /** A node whose agent has `next`, and waits for its turn to restart. The push that allows the restart was lost. */
 function aNodeWithoutAnAnswer(): NodeState {
@@ -218,13 +218,13 @@ test('a push that ends with its connection is unanswered, and not a failure of t
 
 test('an instrument that ended well and waits for the back-off of the kubelet has not failed', () => {
   const node = anEditedNode();
-  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
+  node.inPod({ uid: 'pod-1', fault: null, wait }, 1_010_000);
   expect(node.acknowledged(silent)).toBeNull();
   expect([node.tick(1_500_000), node.deadline]).toEqual([null, null]);
   expect(node.failure).toBeNull();
-  expect(node.backOff).toBe(backOff);
+  expect(node.wait).toBe(wait);
   // The back-off is over: the instrument has the whole deadline to run the file. The agent still reports only silence.
-  node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
+  node.inPod({ uid: 'pod-1', fault: null, wait: null }, 1_500_000);
   expect(node.acknowledged(silent)).toBeNull();
   expect([node.tick(1_619_000), node.deadline]).toEqual([null, 1_620_000]);
   node.acknowledged({ ...silent, phase: 'Running' });
@@ -233,8 +233,8 @@ test('an instrument that ended well and waits for the back-off of the kubelet ha
 
 test('a config that does not run before the deadline after a back-off has failed', () => {
   const node = anEditedNode();
-  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
-  node.inPod({ uid: 'pod-1', fault: null, backOff: null }, 1_500_000);
+  node.inPod({ uid: 'pod-1', fault: null, wait }, 1_010_000);
+  node.inPod({ uid: 'pod-1', fault: null, wait: null }, 1_500_000);
   expect(node.tick(1_620_000)?.hash).toBe(old.hash);
   expect(node.failure).toMatchObject({ reason: 'NotRunning' });
 });
@@ -242,7 +242,7 @@ test('a config that does not run before the deadline after a back-off has failed
 test('a back-off that begins after a failure does not undo the failure', () => {
   const node = anEditedNode();
   expect(node.acknowledged(silent)?.hash).toBe(old.hash);
-  node.inPod({ uid: 'pod-1', fault: null, backOff }, 1_010_000);
+  node.inPod({ uid: 'pod-1', fault: null, wait }, 1_010_000);
   expect(node.failure).toMatchObject({ reason: 'InstrumentNotRunning' });
 });
 

@@ -14,7 +14,7 @@ import {
 import { Files } from './concern.ts';
 import type { AgentPod } from './facts.ts';
 import type { RememberedFailure } from './failure-memory.ts';
-import { isLasting, type InstrumentFault } from './instrument-fault.ts';
+import { isLasting, type InstrumentFault, type InstrumentWait } from './instrument-fault.ts';
 import { SpanDrops } from './limits.ts';
 import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budget.ts';
 import { isUnwritten, writeRetryMs } from './write-failure.ts';
@@ -111,10 +111,9 @@ export class NodeState {
   /** A push that ended without an answer, until the agent's next status. */
   #lost: Push | null = null;
   #pod: string | null = null;
-  /** The kubelet's message while it waits before it restarts an instrument that ended without a failure; else null. */
-  #backOff: string | null = null;
+  #wait: InstrumentWait | null = null;
   /** Whether the kubelet has made the instrument wait since the newest push. */
-  #wasBackedOff = false;
+  #hasWaited = false;
   #fault: InstrumentFault | null = null;
   /** Whether the instrument has failed since the newest push that it may restart for, and not run. */
   #hasFailed = false;
@@ -155,9 +154,9 @@ export class NodeState {
     return this.running ? null : this.#fault;
   }
 
-  /** The kubelet's message while it waits before it restarts an instrument that ended without a failure; else null. */
-  get backOff(): string | null {
-    return this.running ? null : this.#backOff;
+  /** What the kubelet waits for before it starts the instrument, while it does not run the file it should; else null. */
+  get wait(): InstrumentWait | null {
+    return this.running ? null : this.#wait;
   }
 
   /** Whether the instrument runs the file that the agent holds, or one that is equal for the pods of this node. */
@@ -251,7 +250,7 @@ export class NodeState {
    * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again, and
    * one that was being rolled out gets its whole time limit again. What the new instrument runs is not known yet.
    */
-  inPod({ uid, fault, backOff = null }: Pick<AgentPod, 'uid' | 'fault' | 'backOff'>, now: number): KnownConfig | null {
+  inPod({ uid, fault, wait = null }: Pick<AgentPod, 'uid' | 'fault' | 'wait'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) {
       this.failure = null;
       this.#runs = null;
@@ -260,9 +259,9 @@ export class NodeState {
     }
     this.#pod = uid;
     // The wait of the kubelet does not count: after it, the config gets its whole time limit again.
-    if (this.#sentAt !== null && this.#backOff !== null && backOff === null) this.#sentAt = now;
-    this.#backOff = backOff;
-    this.#wasBackedOff ||= backOff !== null;
+    if (this.#sentAt !== null && this.#wait !== null && wait === null) this.#sentAt = now;
+    this.#wait = wait;
+    this.#hasWaited ||= wait !== null;
     const isNew = fault !== null && fault.at !== this.#fault?.at;
     this.#fault = fault;
     this.#hasFailed ||= isNew;
@@ -295,7 +294,7 @@ export class NodeState {
     }
     if (ack.phase === 'Running') {
       this.#sentAt = null;
-      this.#wasBackedOff = false;
+      this.#hasWaited = false;
       this.#granted = true;
       this.#hasFailed = false;
       this.#unfit = false;
@@ -304,7 +303,7 @@ export class NodeState {
     }
     if (ack.phase !== 'Failed') return null;
     // The agent sees only that nothing runs. The kubelet's wait is not a failure; `tick` judges the time after it.
-    if (this.#wasBackedOff && ack.reason === 'InstrumentNotRunning') return null;
+    if (this.#hasWaited && ack.reason === 'InstrumentNotRunning') return null;
     return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
@@ -397,7 +396,7 @@ export class NodeState {
         this.#budget.spend(this.#push.spent, now);
       }
     }
-    this.#wasBackedOff = this.#backOff !== null;
+    this.#hasWaited = this.#wait !== null;
   }
 
   /**
@@ -473,7 +472,7 @@ export class NodeState {
    */
   tick(now: number): KnownConfig | null {
     if (isUnwritten(this.#ack)) return this.reachable && now >= (this.#retryAt ?? 0) ? this.#back : null;
-    if (this.#sentAt === null || this.#backOff !== null || now < this.#sentAt + runningDeadlineMs) return null;
+    if (this.#sentAt === null || this.#wait !== null || now < this.#sentAt + runningDeadlineMs) return null;
     if (!this.reachable) return null;
     return this.#fail('NotRunning', `the instrument did not run the new file within ${runningDeadlineMs / 1000} s`);
   }
@@ -490,7 +489,7 @@ export class NodeState {
 
   /** When `tick` has to be called next. */
   get deadline(): number | null {
-    if (this.#sentAt === null || this.#backOff !== null || !this.reachable) return null;
+    if (this.#sentAt === null || this.#wait !== null || !this.reachable) return null;
     return this.#sentAt + runningDeadlineMs;
   }
 
@@ -509,7 +508,7 @@ export class NodeState {
       runs: this.status?.instrument.up === true ? (this.#runs?.yamlHash ?? null) : null,
       concerned,
       down: this.status !== null && !this.status.instrument.up && this.failure === null,
-      unfit: this.#unfit,
+      unfit: this.#unfit || this.#wait?.reason === 'ImagePullFailed',
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,

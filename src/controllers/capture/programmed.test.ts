@@ -32,6 +32,13 @@ test('the message gives the longest pause among the newest restarts of several n
   );
 });
 
+test.each(['RestartBackOff', 'ImagePullFailed'] as const)('a node whose instrument waits is named: %s', (reason) => {
+  const node = new NodeState('a');
+  node.ready = node.reachable = true;
+  node.inPod({ uid: 'pod-1', fault: null, wait: { reason, message: 'words' } }, 0);
+  expect(programmed(web, [node]).condition).toMatchObject({ reason, message: '0/1 nodes run generation 2; a: words' });
+});
+
 /** A ready node that runs a config with these generations. */
 function running(generations: CaptureConfig['generations']): NodeState {
   const node = new NodeState('node-1');

@@ -84,10 +84,8 @@ function verdict(
   }
   if (nodes.failed.length > 0) return { status: 'False', reason: 'NodesFailed', message };
   if (nodes.silent.length > 0) return { status: 'False', reason: 'NodesUnreachable', message };
-  const backedOff = nodes.behind.find((n) => n.backOff !== null);
-  if (backedOff) {
-    const words = `${backedOff.name}: nothing failed, the kubelet waits before it starts the instrument: ${backedOff.backOff}`;
-    return { status: 'False', reason: 'RestartBackOff', message: `${message}; ${words}` };
+  for (const { name, wait } of nodes.behind) {
+    if (wait) return { status: 'False', reason: wait.reason, message: `${message}; ${name}: ${wait.message}` };
   }
   const limited = nodes.behind.filter((n) => n.hold === 'RestartBudget');
   if (limited.length > 0) {

@@ -1,7 +1,7 @@
 import { compile } from '../../capture/compile/compile.ts';
 import { planRollout, type Ack, type AgentStatus, type NodeConfig } from '../../capture/index.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import type { InstrumentFault } from './instrument-fault.ts';
+import type { InstrumentFault, InstrumentWait } from './instrument-fault.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
 const policies = [aPolicy('p', { rollout: { minInterval: '60s', maxUnavailable: 1 } })];
@@ -215,4 +215,28 @@ test.each([
   node.inPod({ uid, fault: null }, 0);
   silent(node, of(next, 'node-1').hash);
   expect([node.failure?.yamlHash, planBeside(node, next)]).toEqual([of(next, 'node-1').yamlHash, goesOn]);
+});
+
+const wait = (reason: InstrumentWait['reason']): InstrumentWait => ({ reason, message: 'words' });
+
+test('a file that is sent while the image of the instrument cannot be pulled has not failed, and others go on', () => {
+  const node = aNodeThatRan();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: null, wait: wait('ImagePullFailed') }, started);
+  edit(node, next);
+  const { hash } = of(next, 'node-1');
+  expect([silent(node, hash), node.tick(started + 500_000), node.failure]).toEqual([null, null, null]);
+  expect([node.wait, planBeside(node, next)]).toEqual([wait('ImagePullFailed'), goesOn]);
+  // The instrument starts: it has the whole deadline to run the file. The agent still reports only silence.
+  node.inPod({ uid: 'pod-1', fault: null }, started + 500_000);
+  expect([silent(node, hash), node.failure, node.deadline]).toEqual([null, null, started + 620_000]);
+  heard(node, { hash });
+  expect([node.state, node.failure]).toEqual(['running', null]);
+});
+
+test('a node whose instrument waits for the back-off of the kubelet counts as unavailable', () => {
+  const node = aNodeThatRan();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: null, wait: wait('RestartBackOff') }, started);
+  expect(planBeside(node, next)).toEqual({ sent: false, hold: 'MaxUnavailable' });
 });
