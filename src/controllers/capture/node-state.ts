@@ -258,8 +258,9 @@ export class NodeState {
       if (this.#sentAt !== null) this.#sentAt = now;
     }
     this.#pod = uid;
-    // The wait of the kubelet does not count: after it, the config gets its whole time limit again.
-    if (this.#sentAt !== null && this.#wait !== null && wait === null) this.#sentAt = now;
+    // The wait of the kubelet does not count: after it, the config gets its whole time limit, sent anew or not.
+    const isOver = this.#wait !== null && wait === null;
+    if (isOver && (this.#sentAt !== null || this.#isDown)) this.#sentAt = now;
     this.#wait = wait;
     this.#hasWaited ||= wait !== null;
     const isNew = fault !== null && fault.at !== this.#fault?.at;
@@ -303,7 +304,8 @@ export class NodeState {
     }
     if (ack.phase !== 'Failed') return null;
     // The agent sees only that nothing runs. The kubelet's wait is not a failure; `tick` judges the time after it.
-    if (this.#hasWaited && ack.reason === 'InstrumentNotRunning') return null;
+    const isJudgedLater = this.#wait !== null || this.#sentAt !== null;
+    if (this.#hasWaited && isJudgedLater && ack.reason === 'InstrumentNotRunning') return null;
     return this.#fail(ack.reason ?? 'Failed', ack.message ?? 'the agent gave no reason');
   }
 
@@ -507,7 +509,7 @@ export class NodeState {
       granted: this.#granted,
       runs: this.status?.instrument.up === true ? (this.#runs?.yamlHash ?? null) : null,
       concerned,
-      down: this.status !== null && !this.status.instrument.up && this.failure === null,
+      down: this.#isDown,
       unfit: this.#unfit || this.#wait?.reason === 'ImagePullFailed',
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
@@ -517,6 +519,11 @@ export class NodeState {
       failedAlone: this.failure?.alone ?? false,
       refusedHash: this.failure && this.failure.yamlHash === null ? this.failure.hash : null,
     };
+  }
+
+  /** Whether its instrument is not running, and has not failed. */
+  get #isDown(): boolean {
+    return this.status !== null && !this.status.instrument.up && this.failure === null;
   }
 
   /** The namespaces whose edits make the due restart necessary; none when a policy or something else does. */

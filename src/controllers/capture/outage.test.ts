@@ -240,3 +240,21 @@ test('a node whose instrument waits for the back-off of the kubelet counts as un
   node.inPod({ uid: 'pod-1', fault: null, wait: wait('RestartBackOff') }, started);
   expect(planBeside(node, next)).toEqual({ sent: false, hold: 'MaxUnavailable' });
 });
+
+test.each([
+  ['before it starts', ['agent', 'kubelet'], 130_000, 'NotRunning'],
+  ['only after its start', ['kubelet', 'agent'], 100_000, 'InstrumentNotRunning'],
+])(
+  'after a wait, an instrument that runs nothing has failed, also if no file was sent; its agent speaks %s',
+  (_when, order, ms, reason) => {
+    const node = aNodeThatRan();
+    node.inPod({ uid: 'pod-1', fault: null, wait: wait('RestartBackOff') }, started);
+    for (const who of order) {
+      if (who === 'agent') heard(node, { phase: 'Written' }, { up: false });
+      else node.inPod({ uid: 'pod-1', fault: null }, started + 10_000);
+    }
+    silent(node, of(old, 'node-1').hash);
+    node.tick(started + ms);
+    expect(node.failure).toMatchObject({ reason, yamlHash: of(old, 'node-1').yamlHash });
+  },
+);
