@@ -118,7 +118,8 @@ export interface PolicyOutcome {
   nodes: readonly string[];
   configHash?: string;
   /**
-   * Whether the nodes in its scope capture flows; `PartlyEnabled` when only some do, `NoNodes` when it is on none.
+   * Whether the nodes in its scope capture flows; `PartlyEnabled` when only some do, `NoNodes` when it is on none,
+   * `NotInForce` when no spec of it was ever accepted.
    */
   flows: FlowsState | 'PartlyEnabled' | 'NoNodes' | 'NotInForce';
   monitors: { accepted: number; rejected: number; conflicted: number };

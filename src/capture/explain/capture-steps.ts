@@ -49,13 +49,13 @@ export function captureSteps(
 
 /** The step `data` of a pod of which no metrics are captured, so that it has no series; null for any other pod. */
 export function noMetricsStep(view: PodView, { namespace, name }: PodFacts): ExplainStep | null {
-  if (!hasMetricsOff(view)) return null;
-  const fact = `metrics are off, so the pod has no series; kubectl svc observe --pod ${namespace}/${name} shows spans`;
-  return unknown('data', fact);
+  if (!isOff(view, 'signals.metrics')) return null;
+  const spans = isOff(view, 'signals.spans') ? '' : `; kubectl svc observe --pod ${namespace}/${name} shows spans`;
+  return unknown('data', `metrics are off, so the pod has no series${spans}`);
 }
 
-const hasMetricsOff = ({ settings }: PodView): boolean =>
-  settings.some(({ path, value }) => path === 'signals.metrics' && value === 'Disabled');
+const isOff = ({ settings }: PodView, signal: 'signals.metrics' | 'signals.spans'): boolean =>
+  settings.some(({ path, value }) => path === signal && value === 'Disabled');
 
 function policyStep({ policies, otherPolicies, pausedBy }: PodView): ExplainStep {
   const asks = 'policy';
@@ -137,7 +137,7 @@ function portStep(view: PodView, declared: readonly DeclaredPort[], hasData: boo
       : `capture.ports of ClusterTrafficPolicy ${base.by}, or spec.ports of a TrafficMonitor`;
   const way = `add ${missing.map(({ port }) => port).join(', ')} to ${where}`;
   const fact = `${left} is not among ${ports}`;
-  const hasNone = !hasData && !hasMetricsOff(view);
+  const hasNone = !hasData && !isOff(view, 'signals.metrics');
   return missing.length === declared.length && hasNone ? no(asks, fact, way) : note(asks, fact, way);
 }
 

@@ -270,6 +270,13 @@ test('a pod of which only spans are captured is not blamed for the series that i
   expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
 });
 
+test('a pod of which neither metrics nor spans are captured is promised no spans', () => {
+  const nothing = policies({ overrides: { signals: { metrics: 'Disabled', spans: 'Disabled' } } });
+  const view = shop({ policies: nothing });
+  const data = explained('pod/checkout-1', view, facts(view, [])).pods[0]!.steps.find(({ asks }) => asks === 'data');
+  expect(data?.fact).toBe('metrics are off, so the pod has no series');
+});
+
 test('a workload is explained by a table of its pods and the steps of the first that is not captured', () => {
   const view = shop();
   golden('workload.txt', text('deployment/checkout', view, facts(view, ['checkout-1'])));

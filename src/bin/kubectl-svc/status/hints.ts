@@ -38,7 +38,7 @@ export const ways: Readonly<Record<string, string>> = {
   ExpressionTooCostly: 'shorten the ranges and subqueries of the expression that the message names',
   NotEnabled: 'set spec.network.enabled: true in a policy for flows; it puts the agents into the host network',
   PartlyEnabled: 'nothing, where other policies are meant for the other nodes; else see their spec.network',
-  NoNodes: 'compare spec.nodeSelector with kubectl get nodes --show-labels',
+  NoNodes: 'kubectl get nodes --show-labels: no node has what spec.nodeSelector asks for, or none runs an agent',
   NotInForce: 'correct what the message of Accepted names',
   Paused: 'unset spec.paused of the policy that speaks of flows',
   PortNotOpen: 'list the port that the pods listen on in spec.ports, or remove ports',
@@ -50,7 +50,7 @@ export const ways: Readonly<Record<string, string>> = {
   NoTraffic: 'send requests to the pods: a new process is seen after about 30 s',
   NoMatchingPods: 'compare selector and workloads with the labels of the pods: kubectl svc explain monitor/NAME',
   Excluded:
-    "narrow the exclusion that the message names (for the instrument's own list: systemNamespaces: None), or delete the monitor",
+    "narrow the exclusion that the message names (for the instrument's own list: systemNamespaces: None), or delete the monitor: the operator's own namespace is never captured",
   OverriddenByPolicy: 'nothing, where the policy is meant; else see spec.overrides of the policy',
   OverriddenByMonitor: 'raise priority, or select more specifically',
   SeriesLimit: 'raise limits.maxSeries, or drop labels with metrics.labels.exclude',

@@ -201,13 +201,13 @@ test('a warning about a pod that is gone or has become ready since is left out; 
   expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
 });
 
-test('a policy that is on no node is a note, with the way to a selector that matches', () => {
+test('a policy that is on no node is a note, with the way to what is missing', () => {
   const none = aCondition('CapturingFlows', 'False', 'NoNodes', 'spec.nodeSelector matches no node that runs an agent');
   const conditions = [aCondition('Ready', 'True', 'Ready'), none];
   const policy = aPolicy('p', {}, { status: { observedGeneration: 1, conditions } as never });
   const view = aView({ policies: objects(policy) });
   expect(lineOf(view, 'p:')).toMatch(/^\s*! p: .*spec\.nodeSelector matches no node that runs an agent/);
-  expect(lineOf(view, 'p:')).toContain('compare spec.nodeSelector with kubectl get nodes --show-labels');
+  expect(lineOf(view, 'p:')).toContain('kubectl get nodes --show-labels: no node has what spec.nodeSelector asks for');
 });
 
 describe('flows that are off are not a fault, and are reported with a hint to turn them on', () => {
