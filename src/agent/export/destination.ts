@@ -11,6 +11,8 @@ export interface Destination {
   /** `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`. */
   readonly owner: string;
   readonly name: string;
+  /** Uid of the monitor, which tells it from a later one of the same name; absent for a policy. */
+  readonly uid?: string;
   readonly rule: ExportRule;
   /** The pods or namespaces whose series it gets. */
   readonly scope: ExportScope;
@@ -29,9 +31,13 @@ export type ExportScope =
 
 /** The destinations that a capture config names, policies first. */
 export function destinationsOf(config: CaptureConfig): Destination[] {
-  const make = (owner: string, { name, ...rule }: MonitorExport, scope: ExportScope): Destination => ({
-    id: sha256Hex(`${owner}\n${name}\n${rule.type}\n${rule.endpoint}`).slice(0, 24),
-    owner,
+  const make = (
+    of: Pick<Destination, 'owner' | 'uid'>,
+    { name, ...rule }: MonitorExport,
+    scope: ExportScope,
+  ): Destination => ({
+    id: sha256Hex(`${of.owner}\n${name}\n${rule.type}\n${rule.endpoint}`).slice(0, 24),
+    ...of,
     name,
     rule,
     scope,
@@ -39,15 +45,15 @@ export function destinationsOf(config: CaptureConfig): Destination[] {
   return [
     ...(config.exports ?? []).map(({ policy, namespaces, ...rule }) =>
       make(
-        `ClusterTrafficPolicy/${policy}`,
+        { owner: `ClusterTrafficPolicy/${policy}` },
         rule,
         namespaces ? { kind: 'namespaces', namespaces: new Set(namespaces) } : { kind: 'all' },
       ),
     ),
-    ...config.monitors.flatMap(({ namespace, name, pods, exports, containers, ports }) => {
+    ...config.monitors.flatMap(({ namespace, name, uid, pods, exports, containers, ports }) => {
       const sender = { ...(containers ? { containers } : {}), ...(ports ? { ports } : {}) };
       const scope: ExportScope = { kind: 'pods', namespace, pods: new Set(pods), sender };
-      return (exports ?? []).map((rule) => make(`TrafficMonitor/${namespace}/${name}`, rule, scope));
+      return (exports ?? []).map((rule) => make({ owner: `TrafficMonitor/${namespace}/${name}`, uid }, rule, scope));
     }),
   ];
 }

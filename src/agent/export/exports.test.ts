@@ -1,4 +1,14 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -343,7 +353,7 @@ test('what a destination drops is counted from 0 on, so that an increase has the
   const dropped = (await registry.metrics()).split('\n').filter((line) => line.startsWith('svc_export_dropped_total'));
   const own = 'destination="ClusterTrafficPolicy/p/a"';
   expect(dropped.sort()).toEqual(
-    ['corrupt', 'disk', 'queue_full', 'refused', 'too_large'].map(
+    ['corrupt', 'disk', 'queue_full', 'refused', 'removed', 'too_large'].map(
       (reason) => `svc_export_dropped_total{${own},reason="${reason}"} 0`,
     ),
   );
@@ -474,4 +484,70 @@ test('a destination that was removed twice has 30 seconds from the second remova
   await until('the sample', () => requests.length === 1);
   await clock.advance(13_000);
   await until('the removal of its folder', () => readdirSync(dir).length === 0);
+});
+
+/** A monitor `shop/m` with a destination that needs a Secret. */
+const ofMonitor = (uid: string, pods = ['web-1']): CaptureConfig => {
+  const allow = ['127.0.0.1'];
+  const rule = { name: 'a', type: 'RemoteWrite', endpoint: `${url}/a`, secret: 'shop/s/key', allow } as const;
+  return config({ monitors: [{ namespace: 'shop', name: 'm', uid, pods, exports: [rule] }] });
+};
+
+const removedUnsent = async (): Promise<string | undefined> =>
+  /_dropped_total{.*reason="removed"} (\d+)/.exec(await registry.metrics())?.[1];
+
+const textOf = ({ body }: { body: Buffer }): string => Buffer.from(snappyDecompress(body, 1e8)).toString();
+
+test.each(['while the agent runs', 'while the agent is away'])(
+  'a monitor that was replaced %s leaves its unsent data to none of the same name, and its loss is counted',
+  async (when) => {
+    exports.setConfig(ofMonitor('u1'));
+    await take(series);
+    if (when === 'while the agent is away') {
+      await exports.close();
+      exports = anExports(1 << 20);
+    }
+    exports.setConfig(ofMonitor('u2'));
+    exports.setSecrets({ revision: 'r1', secrets: { 'shop/s/key': 'token-2' } });
+    const own = { __name__: 'http_server_y', k8s_namespace_name: 'shop', k8s_pod_name: 'web-1' };
+    await take(labelsFromObject(own));
+    await comesTrue(() => requests.length > 0 && statusOf('a')?.pendingBytes === 0);
+    expect(requests.map((one) => textOf(one).match(/http_server_[xy]/g))).toEqual([['http_server_y']]);
+    expect(await removedUnsent()).toBe('1');
+  },
+);
+
+test('a queue whose folder does not say whose data it has goes on, and belongs to the monitor from then on', async () => {
+  const restart = async (uid: string): Promise<void> => {
+    await exports.close();
+    exports = anExports(1 << 20);
+    exports.setConfig(ofMonitor(uid));
+  };
+  exports.setConfig(ofMonitor('u1'));
+  await take(series);
+  rmSync(join(dir, destinationsOf(ofMonitor('u1'))[0]!.id, 'owner'));
+  await restart('u1');
+  await take(series);
+  expect(await removedUnsent()).toBe('0');
+  await restart('u2');
+  await until('the drop', async () => (await removedUnsent()) === '2');
+});
+
+test('a queue whose folder does not return whose data it has waits for a minute, then counts as that of another', async () => {
+  exports.setConfig(ofMonitor('u1'));
+  await take(series);
+  await exports.close();
+  const path = join(dir, destinationsOf(ofMonitor('u1'))[0]!.id, 'owner');
+  rmSync(path);
+  symlinkSync(path, path);
+  exports = anExports(1 << 20);
+  exports.setConfig(ofMonitor('u1'));
+  await clock.advance(30_000);
+  expect(statusOf('a')).toMatchObject({ state: 'Failing', message: expect.stringMatching(/^queue: .*ELOOP/) });
+  await clock.advance(30_000);
+  await until('the drop', async () => (await removedUnsent()) === '1');
+  await take(series);
+  exports.setSecrets({ revision: 'r1', secrets: { 'shop/s/key': 'token' } });
+  await comesTrue(() => statusOf('a')?.sent === 1);
+  expect(readFileSync(path, 'utf8')).toBe('u1');
 });

@@ -129,8 +129,7 @@ export class Exports {
     for (const { id } of gone) this.#unopened.delete(id);
     for (const [id, destination] of wanted) {
       const lane = this.#lanes.get(id);
-      const stays = lane?.stop.signal.aborted === false;
-      if (stays && JSON.stringify(lane.destination.rule) === JSON.stringify(destination.rule)) {
+      if (lane?.stop.signal.aborted === false && isSame(lane.destination, destination)) {
         lane.destination = destination;
         lane.leaving?.();
         lane.leaving = null;
@@ -176,7 +175,7 @@ export class Exports {
     const name = destinationName(destination);
     startCounting(this.#metrics, name);
     try {
-      // An existing queue is kept: its data goes out under the new rule.
+      // An existing queue is kept: the data of the same owner goes out under the new rule.
       const queue =
         old?.queue ??
         ExportQueue.open(
@@ -191,7 +190,9 @@ export class Exports {
           },
           (cause) => this.#unopened.failingMs(id, errorText(cause), nowMs),
         );
-      this.#lanes.set(id, this.#start(destination, queue, old?.done));
+      // The token of a monitor may not carry the data of an earlier one of its name.
+      const owned = destination.uid === undefined ? undefined : queue.own(destination.uid);
+      this.#lanes.set(id, this.#start(destination, queue, Promise.all([old?.done, owned])));
       this.#unopened.delete(id);
     } catch (cause) {
       const error = errorText(cause);
@@ -201,7 +202,7 @@ export class Exports {
     }
   }
 
-  #start(destination: Destination, queue: ExportQueue, after: Promise<void> | undefined): Lane {
+  #start(destination: Destination, queue: ExportQueue, after: Promise<unknown>): Lane {
     const { clock, logger, random = Math.random } = this.#options;
     const stop = new AbortController();
     const { rule } = destination;
@@ -231,7 +232,7 @@ export class Exports {
       metrics: this.#metrics,
       signal: stop.signal,
     });
-    const done = Promise.resolve(after)
+    const done = after
       .then(() => exporter.run())
       .catch((error: unknown) =>
         logger.error('export ended', { destination: destinationName(destination), error: errorText(error) }),
@@ -383,6 +384,11 @@ export class Exports {
     await Promise.all(lanes.map((lane) => lane.done.then(() => lane.queue.close())));
     this.#lanes.clear();
   }
+}
+
+/** Whether the exporter of one can go on for the other, which is for the same address. */
+function isSame(a: Destination, b: Destination): boolean {
+  return a.uid === b.uid && JSON.stringify(a.rule) === JSON.stringify(b.rule);
 }
 
 function queuedExemplar({ timeNs, value, traceId, spanId }: Exemplar): QueuedExemplar {

@@ -1,9 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { errorText, isBlameless } from '../../../base/errors.ts';
 import { type Defined, learn, SegmentDefinitions } from './definitions.ts';
+import { FolderOwner } from './folder-owner.ts';
 import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
 import { type QueuedSample, readSamples, readSpans, recordKinds } from './record.ts';
-import { belongTogether, SegmentWriter } from './segment-writer.ts';
+import { SegmentWriter } from './segment-writer.ts';
 import {
   contentOf,
   listSegments,
@@ -14,6 +15,7 @@ import {
   type SegmentContent,
   segmentPath,
 } from './segments.ts';
+import { type Batch, Waiting } from './waiting.ts';
 
 /** The items that are sent together: either samples or spans, never both. */
 export interface Round {
@@ -24,7 +26,7 @@ export interface Round {
   readonly damaged: SegmentContent;
 }
 
-export const dropReasons = ['queue_full', 'disk', 'too_large', 'corrupt'] as const;
+export const dropReasons = ['queue_full', 'disk', 'too_large', 'corrupt', 'removed'] as const;
 export type DropReason = (typeof dropReasons)[number];
 
 export interface QueueOptions {
@@ -51,10 +53,6 @@ interface Filling {
 const roundBytes = 4 * 1024 * 1024;
 /** Reads of a file in a row that the disk fails before it counts as damaged. The exporter tries once a second. */
 const mostDiskErrors = 60;
-/** What may wait in memory for a disk that stalls. Units: bytes. */
-const maxWaitingBytes = 32 * 1024 * 1024;
-/** Rough memory of a sample that waits. Units: bytes. */
-const sampleBytes = 64;
 
 /**
  * The samples and spans that wait for one destination, in files.
@@ -79,12 +77,8 @@ export class ExportQueue {
   /** The definitions that the segment being written has on the disk. */
   #defined: Defined | null = null;
   readonly #definitions = new SegmentDefinitions();
-  #samples: QueuedSample[] = [];
-  #spans: Uint8Array[] = [];
-  /** Memory of the items that were appended and are not written yet. Units: bytes. */
-  #waitingBytes = 0;
-  /** How many items were dropped since the last commit, because too many waited: the first of these and all after it. */
-  #unheld = 0;
+  readonly #waiting = new Waiting();
+  readonly #owner: FolderOwner;
   #progress: Progress = { done: { segment: 0, offset: 0 }, sending: null };
   #writing: Promise<void> = Promise.resolve();
   /** One position is written after another: all go to one file. */
@@ -94,8 +88,9 @@ export class ExportQueue {
   /** The file whose newest reads the disk failed, and how many. */
   #failing = { segment: 0, reads: 0 };
 
-  private constructor(options: QueueOptions) {
+  private constructor(options: QueueOptions, owner: FolderOwner) {
     this.#options = options;
+    this.#owner = owner;
     this.#maxBytes = options.maxBytes;
   }
 
@@ -106,8 +101,9 @@ export class ExportQueue {
 
   /** Opens a folder's queue with its data. `failingMs`: how long earlier tries have failed with an error. Units: ms. */
   static open(options: QueueOptions, failingMs: (error: unknown) => number = () => 0): ExportQueue {
-    const queue = new ExportQueue(options);
-    queue.#segments = listSegments(options.dir);
+    const segments = listSegments(options.dir);
+    const queue = new ExportQueue(options, new FolderOwner(options.dir, failingMs));
+    queue.#segments = segments;
     const from = { segment: queue.#segments[0]?.number ?? 0, offset: 0 };
     const saved = loadProgress(options.dir, failingMs);
     const done = saved && !isBefore(saved.done, from) ? saved.done : from;
@@ -144,22 +140,12 @@ export class ExportQueue {
 
   /** Adds a sample. The same series must be the same object: it is looked up by identity. */
   append(sample: QueuedSample): void {
-    const before = this.#samples.at(-1);
-    // A histogram that has begun is taken whole.
-    const has = before !== undefined && belongTogether(before, sample);
-    if (this.#takes(sampleBytes, has)) this.#samples.push(sample);
+    this.#waiting.add(sample);
   }
 
   /** Adds a span, encoded as it will be sent. */
   appendSpan(span: Uint8Array): void {
-    if (this.#takes(span.length)) this.#spans.push(span);
-  }
-
-  #takes(bytes: number, always = false): boolean {
-    const fits = this.#unheld === 0 && (always || this.#waitingBytes + bytes <= maxWaitingBytes);
-    if (fits) this.#waitingBytes += bytes;
-    else this.#unheld++;
-    return fits;
+    this.#waiting.addSpan(span);
   }
 
   /**
@@ -167,17 +153,11 @@ export class ExportQueue {
    * are dropped and counted, and capture goes on.
    */
   commit(): Promise<void> {
-    const samples = this.#samples;
-    const spans = this.#spans;
-    if (this.#unheld > 0) this.#options.onDropped(this.#unheld, 'disk', 0);
-    this.#unheld = 0;
-    if (samples.length === 0 && spans.length === 0) return this.#writing;
-    this.#samples = [];
-    this.#spans = [];
-    const bytes = sampleBytes * samples.length + spans.reduce((sum, span) => sum + span.length, 0);
-    this.#writing = this.#writing
-      .then(() => this.#write(samples, spans))
-      .then(() => void (this.#waitingBytes -= bytes));
+    const batch = this.#waiting.take();
+    if (batch.unheld > 0) this.#options.onDropped(batch.unheld, 'disk', 0);
+    if (batch.samples.length + batch.spans.length > 0) {
+      this.#writing = this.#writing.then(() => this.#write(batch)).then(() => this.#waiting.release(batch));
+    }
     return this.#writing;
   }
 
@@ -199,8 +179,30 @@ export class ExportQueue {
     await this.#keepBounded();
   }
 
-  async #write(samples: readonly QueuedSample[], spans: readonly Uint8Array[]): Promise<void> {
+  /**
+   * Says whose data is appended from now on: the uid of an object. What the queue has of an object with another uid is
+   * dropped and counted as `removed`; what has no owner yet is taken over. Resolves when nothing of another object can
+   * be sent any more. Never rejects.
+   */
+  own(uid: string): Promise<void> {
+    void this.commit();
+    this.#writing = this.#writing
+      .then(() => this.#owner.set(uid))
+      .then(() => this.#settleOwner())
+      .catch((error: unknown) => void (this.#writeError = errorText(error)));
+    return this.#writing;
+  }
+
+  #settleOwner(): Promise<void> {
+    return this.#owner.settle(async () => {
+      await this.#closeSegment().catch(() => {});
+      while (this.#segments.length > 0) await this.#dropOldest('removed');
+    });
+  }
+
+  async #write({ samples, spans }: Batch): Promise<void> {
     try {
+      await this.#settleOwner();
       const file = this.#file ?? (await this.#openSegment());
       const segment = this.#segments.at(-1)!;
       const { records, tooLarge } = this.#writer!.records(samples, spans);
@@ -248,19 +250,23 @@ export class ExportQueue {
   }
 
   async #keepBounded(): Promise<void> {
-    while (this.bytes > this.#maxBytes && this.#segments.length > 1) {
-      const oldest = this.#segments.shift()!;
-      const { segment, offset } = this.#progress.done;
-      if (segment <= oldest.number) {
-        // The position moves before the file is read: `done` may be called meanwhile, and must not be undone.
-        const saved = this.#save({ done: { segment: this.#segments[0]!.number, offset: 0 }, sending: null });
-        const { items, unreadableBytes } = await contentOf(oldest, segment === oldest.number ? offset : 0);
-        if (items > 0) this.#options.onDropped(items, 'queue_full', 0);
-        this.#reportDamage({ items: 0, unreadableBytes });
-        await saved;
-      }
-      await this.#remove(oldest);
+    while (this.bytes > this.#maxBytes && this.#segments.length > 1) await this.#dropOldest('queue_full');
+  }
+
+  /** Drops the oldest file, which must not be the one that is being written, and counts what is unsent of it. */
+  async #dropOldest(why: DropReason): Promise<void> {
+    const oldest = this.#segments.shift()!;
+    const { segment, offset } = this.#progress.done;
+    if (segment <= oldest.number) {
+      // The position moves before the file is read: `done` may be called meanwhile, and must not be undone.
+      const next = this.#segments[0]?.number ?? this.#lastNumber + 1;
+      const saved = this.#save({ done: { segment: next, offset: 0 }, sending: null });
+      const { items, unreadableBytes } = await contentOf(oldest, segment === oldest.number ? offset : 0);
+      if (items > 0) this.#options.onDropped(items, why, 0);
+      this.#reportDamage({ items: 0, unreadableBytes });
+      await saved;
     }
+    await this.#remove(oldest);
   }
 
   /**

@@ -18,25 +18,41 @@ export interface Progress {
   readonly sending: Position | null;
 }
 
-/** A position that the disk has failed to return for this long counts as damaged. Units: ms. */
+/** A small file that the disk has failed to return for this long counts as damaged. Units: ms. */
 const longestFailingMs = 60_000;
 
 /**
+ * The text of a small file of a queue: null when there is none, `lost` when the disk has failed to return it for a
+ * minute. `failingMs`: for how long earlier tries have failed with an error. Units: ms. Errors: of the system.
+ */
+export function readSmallFile(
+  path: string,
+  failingMs: (error: unknown) => number,
+): { readonly text: string } | 'lost' | null {
+  try {
+    return { text: readFileSync(path, 'utf8') };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (isBlameless(error) || failingMs(error) < longestFailingMs) throw error;
+    return 'lost';
+  }
+}
+
+/**
  * The saved progress; null when there is none, or a damaged one. One that the disk does not return is removed after a
- * minute: read at a later start, it would pass over files that were written since. `failingMs`: for how long earlier
- * tries have failed with an error. Units: ms. Errors: of the system.
+ * minute: read at a later start, it would pass over files that were written since. `failingMs`: as for `readSmallFile`.
+ * Errors: of the system.
  */
 export function loadProgress(dir: string, failingMs: (error: unknown) => number): Progress | null {
   const path = join(dir, 'progress.json');
+  const file = readSmallFile(path, failingMs);
+  if (file === 'lost') rmSync(path, { force: true });
+  if (file === 'lost' || file === null) return null;
   try {
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<Progress>;
+    const value = JSON.parse(file.text) as Partial<Progress>;
     if (!isPosition(value.done)) return null;
     return { done: value.done, sending: isPosition(value.sending) ? value.sending : null };
-  } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException;
-    if (syscall === undefined || code === 'ENOENT') return null;
-    if (isBlameless(error) || failingMs(error) < longestFailingMs) throw error;
-    rmSync(path, { force: true });
+  } catch {
     return null;
   }
 }
