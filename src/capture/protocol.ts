@@ -19,7 +19,7 @@ import { cutToUnits } from '../base/text/texts.ts';
  *                           restarts, so an `after` above the current revision is answered immediately.
  * `PUT /v1/secrets`         body: ExportSecrets → 204. The Secret values that the exports of the config refer to; kept
  *                           in memory, never on disk, and never sent back. The status names the revision that the
- *                           agent has.
+ *                           agent has: none, or one that no delivery had, after a config with fewer Secrets.
  */
 export const capturePath = '/v1/capture';
 export const runningPath = '/v1/capture/running';
@@ -164,7 +164,7 @@ export const agentStatusSchema = Type.Object({
       { maxItems: 20_000 },
     ),
   ),
-  /** Revision of the secrets that were delivered; absent before the first delivery. */
+  /** Revision of the secrets that the agent has; absent when it has none. */
   secrets: Type.Optional(Type.String({ maxLength: 80 })),
   totals: Type.Object({ series: count, samplesAppended: count, rejected: count }),
 });

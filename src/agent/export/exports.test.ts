@@ -551,3 +551,39 @@ test('a queue whose folder does not return whose data it has waits for a minute,
   await comesTrue(() => statusOf('a')?.sent === 1);
   expect(readFileSync(path, 'utf8')).toBe('u1');
 });
+
+test('a token ends with the last destination that names it, and does not serve a later one', async () => {
+  const secret = 'ns/s/key';
+  exports.setConfig(config({ exports: [policyExport('a', { secret }), policyExport('b', { secret: 'ns/t/key' })] }));
+  exports.setSecrets({ revision: 'r1', secrets: { [secret]: 'token', 'ns/t/key': 'other' } });
+  exports.setConfig(config({ exports: [policyExport('b', { secret: 'ns/t/key' })] }));
+  // Not r1, so that a controller that expects it there delivers it again.
+  expect(exports.secretsRevision).toBe('reduced');
+  await take(series);
+  await comesTrue(() => statusOf('b')?.sent === 1);
+  exports.setConfig(config({}), 'seed');
+  expect(exports.secretsRevision).toBe('reduced');
+  exports.setConfig(config({}));
+  expect(exports.secretsRevision).toBe('');
+  exports.setConfig(config({ exports: ['c', 'd'].map((name) => policyExport(name, { secret })) }));
+  await take(series);
+  await comesTrue(() => ['c', 'd'].every((name) => statusOf(name)?.state === 'NoSecret'));
+  expect(requests.map(({ path }) => path).toSorted()).toEqual(['/b']);
+});
+
+test('a destination that leaves has its token until its queue is removed, whatever is delivered meanwhile', async () => {
+  answer = { status: 503, text: '' };
+  exports.setConfig(waiting());
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token' } });
+  await take(series);
+  await comesTrue(() => requests.length > 0);
+  exports.setConfig(config({}));
+  exports.setSecrets({ revision: 'r2', secrets: {} });
+  const before = requests.length;
+  answer = { status: 204, text: '' };
+  await comesTrue(() => requests.length > before);
+  expect(requests.at(-1)!.headers.authorization).toBe('Bearer token');
+  // It comes back, so it needs a token that was delivered to it.
+  exports.setConfig(waiting());
+  await comesTrue(() => statusOf('a')?.state === 'NoSecret');
+});

@@ -15,6 +15,7 @@ import { encodeSpan } from './encode/otlp-spans.ts';
 import { Exporter } from './exporter.ts';
 import { createExportMetrics, type ExportMetrics, forgetDestination, startCounting } from './metrics.ts';
 import { OtlpSender } from './otlp-sender.ts';
+import { HeldSecrets } from './held-secrets.ts';
 import { createPost } from './post.ts';
 import { ExportQueue } from './queue/export-queue.ts';
 import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
@@ -54,10 +55,10 @@ interface Lane {
   readonly stop: AbortController;
   readonly done: Promise<void>;
   /**
-   * Cancels the timer that ends the lane (queue and exporter of a destination). Null unless the destination has left
-   * the config. A lane that is leaving takes no new data.
+   * Null unless the destination has left the config. `cancel` stops the timer that ends the lane (queue and exporter of
+   * a destination), `secret` is the value that it had. A lane that is leaving takes no new data.
    */
-  leaving: (() => void) | null;
+  leaving: { readonly cancel: () => void; readonly secret: string | undefined } | null;
 }
 
 /** A captured series. The same series is always the same object, by which its destinations are looked up. */
@@ -91,7 +92,7 @@ export class Exports {
   #lanes = new Map<string, Lane>();
   readonly #unopened = new UnopenedQueues();
   #stopTrying: (() => void) | null = null;
-  #secrets: ExportSecrets = { revision: '', secrets: {} };
+  readonly #secrets = new HeldSecrets();
   /** Counts the configs, and the destinations that are opened later. */
   #config = 0;
   /**
@@ -108,18 +109,19 @@ export class Exports {
     this.#metrics = createExportMetrics(options.registry);
   }
 
-  /** Revision of the Secrets in force; empty before the first delivery. */
+  /** Revision of the Secrets in force; empty before the first delivery, and when the config has no use for any. */
   get secretsRevision(): string {
     return this.#secrets.revision;
   }
 
   setSecrets(secrets: ExportSecrets): void {
-    this.#secrets = secrets;
+    this.#secrets.set(secrets);
   }
 
   /**
    * Puts the destinations of a config in force immediately. A folder that cannot be used disables only its own
    * destination, and is tried again. If it is not from a controller, the folders of destinations that it lacks stay.
+   * If it is, the Secrets that it does not name are forgotten.
    */
   setConfig(config: CaptureConfig, source: ConfigSource = 'push'): void {
     if (this.#closed) return;
@@ -131,14 +133,16 @@ export class Exports {
       const lane = this.#lanes.get(id);
       if (lane?.stop.signal.aborted === false && isSame(lane.destination, destination)) {
         lane.destination = destination;
-        lane.leaving?.();
+        lane.leaving?.cancel();
         lane.leaving = null;
       } else this.#replace(id, destination, lane);
     }
     for (const destination of gone) this.#forgetMetrics(destinationName(destination));
     this.#shareDisk();
     this.#config++;
-    if (isFromController(source)) this.#sweep(wanted);
+    if (!isFromController(source)) return;
+    this.#sweep(wanted);
+    this.#secrets.keepOnly(new Set([...wanted.values()].flatMap(({ rule }) => rule.secret ?? [])));
   }
 
   /** Tries again to open the queues that could not be opened; their destinations get what comes from now on. */
@@ -209,18 +213,20 @@ export class Exports {
     const url = new URL(rule.endpoint);
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
     const { post, close } = createPost({ host, allow: rule.allow }, clock, stop.signal);
+    const secret = (): string | undefined =>
+      rule.secret === undefined ? undefined : (this.#secrets.valueOf(rule.secret) ?? lane.leaving?.secret);
     const common = {
       post,
       clock,
       labels: labelsFromObject(rule.labels ?? {}),
       userAgent: `svc-agent/${this.#options.version}`,
-      authorization: () => authorizationOf(rule.secret === undefined ? undefined : this.#secrets.secrets[rule.secret]),
+      authorization: () => authorizationOf(secret()),
     };
     const sender =
       rule.type === 'RemoteWrite'
         ? new RemoteWriteSender({ ...common, url })
         : new OtlpSender({ ...common, endpoint: url, node: this.#options.node });
-    const hasSecret = (): boolean => rule.secret === undefined || this.#secrets.secrets[rule.secret] !== undefined;
+    const hasSecret = (): boolean => rule.secret === undefined || secret() !== undefined;
     const exporter = new Exporter({
       destination,
       queue,
@@ -238,11 +244,13 @@ export class Exports {
         logger.error('export ended', { destination: destinationName(destination), error: errorText(error) }),
       )
       .finally(close);
-    return { destination, queue, exporter, stop, done, leaving: null };
+    const lane: Lane = { destination, queue, exporter, stop, done, leaving: null };
+    return lane;
   }
 
   #retire(id: string, lane: Lane): void {
-    lane.leaving = this.#options.clock.setTimeout(() => {
+    const { secret } = lane.destination.rule;
+    const cancel = this.#options.clock.setTimeout(() => {
       lane.stop.abort();
       const name = destinationName(lane.destination);
       if (lane.queue.pendingBytes > 0) {
@@ -259,7 +267,8 @@ export class Exports {
           this.#shareDisk();
         });
     }, farewellMs);
-    lane.stop.signal.addEventListener('abort', lane.leaving, { once: true });
+    lane.leaving = { cancel, secret: secret === undefined ? undefined : this.#secrets.valueOf(secret) };
+    lane.stop.signal.addEventListener('abort', cancel, { once: true });
   }
 
   /** Removes folders of destinations that no longer exist. */

@@ -219,15 +219,17 @@ export class AgentLink {
   /**
    * Delivers the Secrets of the agent's config when the agent reports another revision of them. Those that a new leader
    * has read so far would replace all that an earlier one delivered, so they go only to an agent that has none, or only
-   * what this link delivered.
+   * what this link delivered. The agent of a config without Secrets is delivered an empty set, so that it forgets those of
+   * an earlier config. A config goes first: a destination that it removes may have its token for its last data.
    */
   deliverSecrets(): void {
     const { secrets, pushes, track } = this.#deps;
     const { desired, status } = this.node;
-    const refs = desired ? secretRefsOf(desired.config) : [];
-    if (!secrets || refs.length === 0 || this.#delivering) return;
-    const { body, isWhole } = secrets.deliveryFor(refs);
+    if (!secrets || !desired || this.#delivering || this.#pushing) return;
+    const refs = secretRefsOf(desired.config);
     const has = status?.secrets;
+    if (refs.length === 0 && has === undefined) return;
+    const { body, isWhole } = secrets.deliveryFor(refs);
     if (has === body.revision || this.#delivered === body.revision) return;
     if (!isWhole && has !== undefined && has !== this.#delivered) return;
     this.#delivering = true;

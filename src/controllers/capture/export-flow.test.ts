@@ -57,6 +57,27 @@ test('the Secret of an export goes only to the node that needs it, separate from
   expect(condition('ResolvedRefs')).toBe('True/ResolvedRefs');
 });
 
+test('the token of an export that is removed is taken back from the agent, once, after the config that lacks it', async () => {
+  await aCluster();
+  putToken('t0p-secret');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  world.putMonitor('shop/m', exported);
+  const agent = world.agents[0]!;
+  await until('the delivery', () => agent.secrets.length === 1);
+  const configs = agent.taken.length;
+  world.putMonitor('shop/m', { selector: exported.selector });
+  await until('the second delivery', () => agent.secrets.length > 1);
+  expect(agent.secrets.slice(1).map(({ secrets }) => secrets)).toEqual([{}]);
+  expect(agent.taken.length).toBeGreaterThan(configs);
+  expect(agent.config!.monitors[0]!.exports).toBeUndefined();
+  for (let i = 1; i <= 3; i++) {
+    agent.update({ totals: { series: i, samplesAppended: 0, rejected: 0 } });
+    await until('the status', () => world.hub.nodes.get('node-1')?.status?.totals.series === i);
+  }
+  await world.settled();
+  expect(agent.secrets).toHaveLength(2);
+});
+
 test('a new leader takes no token from the agents while the API server has yet to return it', async () => {
   await aCluster();
   putToken('one');
