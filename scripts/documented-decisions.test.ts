@@ -14,7 +14,7 @@ const adr = (number: number): string => {
 };
 const critiques = 'docs/critiques.md';
 const agentCertificate: Claim['is'] = ['src/controllers/agent-certificates/judge.ts', /agentCertificateDays = (\d+)/];
-const exportSecrets: Claim['is'] = ['src/controllers/capture/export-secrets.ts', /refreshMs = ([\d_]+)/];
+const exportSecrets: Claim['is'] = ['src/controllers/capture/exports/export-secrets.ts', /refreshMs = ([\d_]+)/];
 const sampleBytes: Claim['is'] = ['src/promql/eval/budget.ts', /sampleBytes = (\d+)/];
 const freeBytes: Claim['is'] = ['src/base/memory-pool.ts', /freeBytes = (\d+) \* 1024 \*\* 2/];
 const tailLimits = 'src/agent/spans/tail-sampler.ts';

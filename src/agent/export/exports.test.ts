@@ -62,7 +62,7 @@ afterEach(async () => {
 
 const counterOf = (family: string): SeriesMeta => ({ family, type: 'counter', help: '', unit: '' });
 
-function anExports(maxBytes: number, metaOf = counterOf): Exports {
+function anExports(maxBytes: number, metaOf = counterOf, logger = silentLogger): Exports {
   registry = new Registry();
   return new Exports({
     dir,
@@ -71,7 +71,7 @@ function anExports(maxBytes: number, metaOf = counterOf): Exports {
     version: '1',
     clock,
     random: () => 0.5,
-    logger: silentLogger,
+    logger,
     registry,
     metaOf,
   });
@@ -586,4 +586,41 @@ test('a destination that leaves has its token until its queue is removed, whatev
   // It comes back, so it needs a token that was delivered to it.
   exports.setConfig(waiting());
   await comesTrue(() => statusOf('a')?.state === 'NoSecret');
+});
+
+test('a monitor without pods on the node still sends what waits, however long its receiver is away', async () => {
+  answer = { status: 503, text: '' };
+  exports.setConfig(ofMonitor('u1'));
+  exports.setSecrets({ revision: 'r1', secrets: { 'shop/s/key': 'token' } });
+  await take(series);
+  await comesTrue(() => requests.length > 0);
+  exports.setConfig(ofMonitor('u1', []));
+  await clock.advance(60_000);
+  expect(statusOf('a')?.pendingBytes).toBeGreaterThan(0);
+  answer = { status: 204, text: '' };
+  await comesTrue(() => statusOf('a')?.sent === 1);
+  expect(textOf(requests.at(-1)!)).toContain('http_server_x');
+});
+
+test('what a destination has not sent when its queue is removed is counted as dropped, and logged', async () => {
+  await exports.close();
+  const lost: unknown[] = [];
+  const logger = { ...silentLogger, warn: (message: string, fields?: object) => lost.push({ message, ...fields }) };
+  exports = anExports(1 << 20, counterOf, logger);
+  exports.setConfig(waiting());
+  await take(series);
+  await take(series);
+  exports.setConfig(config({}));
+  await clock.advance(30_000);
+  await until('the removal of the folder', () => readdirSync(dir).length === 0);
+  const message = 'export data dropped unsent';
+  expect(lost).toContainEqual({ message, destination: 'ClusterTrafficPolicy/p/a', items: 2, reason: 'removed' });
+  exports.setConfig(waiting());
+  await take(series);
+  await exports.close();
+  exports = anExports(1 << 20, counterOf, logger);
+  exports.setConfig(config({}));
+  expect(readdirSync(dir)).toEqual([]);
+  const folder = destinationsOf(waiting())[0]!.id;
+  expect(lost.at(-1)).toEqual({ message, folder, bytes: expect.any(Number), reason: 'removed' });
 });

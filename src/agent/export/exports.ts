@@ -1,4 +1,3 @@
-import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Registry } from 'prom-client';
 import type { Clock } from '../../base/clock.ts';
@@ -17,6 +16,7 @@ import { createExportMetrics, type ExportMetrics, forgetDestination, startCounti
 import { OtlpSender } from './otlp-sender.ts';
 import { HeldSecrets } from './held-secrets.ts';
 import { createPost } from './post.ts';
+import { removeFolder, sweepFolders } from './queue-folders.ts';
 import { ExportQueue } from './queue/export-queue.ts';
 import type { QueuedExemplar, QueuedSeries, SeriesMeta } from './queue/record.ts';
 import { RemoteWriteSender } from './remote-write-sender.ts';
@@ -141,7 +141,7 @@ export class Exports {
     this.#shareDisk();
     this.#config++;
     if (!isFromController(source)) return;
-    this.#sweep(wanted);
+    sweepFolders(this.#options.dir, (id) => wanted.has(id) || this.#lanes.has(id), this.#options.logger);
     this.#secrets.keepOnly(new Set([...wanted.values()].flatMap(({ rule }) => rule.secret ?? [])));
   }
 
@@ -253,42 +253,20 @@ export class Exports {
     const cancel = this.#options.clock.setTimeout(() => {
       lane.stop.abort();
       const name = destinationName(lane.destination);
-      if (lane.queue.pendingBytes > 0) {
-        this.#options.logger.warn('export destination removed with data unsent', { destination: name });
-      }
+      // A destination that was added again in the meantime has taken over the queue.
+      const isLast = (): boolean => !this.#closed && this.#lanes.get(id) === lane;
       void lane.done
-        .then(() => lane.queue.close())
+        .then(() => (isLast() ? lane.queue.discard() : undefined))
         .then(() => {
-          // A destination that was added again in the meantime has taken over the queue.
-          if (this.#closed || this.#lanes.get(id) !== lane) return;
+          if (!isLast()) return;
           this.#lanes.delete(id);
-          this.#forget(id);
+          removeFolder(this.#options.dir, id, this.#options.logger);
           this.#forgetMetrics(name);
           this.#shareDisk();
         });
     }, farewellMs);
     lane.leaving = { cancel, secret: secret === undefined ? undefined : this.#secrets.valueOf(secret) };
     lane.stop.signal.addEventListener('abort', cancel, { once: true });
-  }
-
-  /** Removes folders of destinations that no longer exist. */
-  #sweep(wanted: ReadonlyMap<string, Destination>): void {
-    let names: string[] = [];
-    try {
-      names = readdirSync(this.#options.dir);
-    } catch {
-      return; // no destination has had a folder yet
-    }
-    for (const id of names) if (!wanted.has(id) && !this.#lanes.has(id)) this.#forget(id);
-  }
-
-  /** Synchronous, so that a queue opened in the folder afterwards is not removed with it. */
-  #forget(id: string): void {
-    try {
-      rmSync(join(this.#options.dir, id), { recursive: true, force: true });
-    } catch (error) {
-      this.#options.logger.warn('export folder cannot be removed', { folder: id, error: errorText(error) });
-    }
   }
 
   /** Removes the metrics of a destination, unless another one has its name, as after a change of the address. */

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { metricsOn } from '../../base/metric-set.ts';
-import { dropReasons } from './queue/export-queue.ts';
+import { dropReasons } from './queue/options.ts';
 
 /** Metrics of the agent's exports. The label `destination` has the text of `destinationName`. */
 export type ExportMetrics = ReturnType<typeof createExportMetrics>;

@@ -33,6 +33,7 @@ import type {
   NodeConfig,
   PodFacts,
 } from './types.ts';
+import { rulesOfUnsent } from './unsent.ts';
 
 /**
  * Compiles plain facts into the configs that the agents run and the outcomes that the statuses report.
@@ -81,7 +82,7 @@ export class Compiler {
     const compiled = [...groups].map(([key, group]) =>
       compilers.get(key)!.compile(environment, group, [...namespaces.values()], monitors),
     );
-    const rules = this.#rules.each(coverageOf(matched, groupOf, compiled), (covered) => [covered]);
+    const rules = this.#rules.each(coverageOf(matched, groupOf, compiled, input.unsent), (covered) => [covered]);
     const configs = this.#configs.each(nodes, (node, name) => {
       const { encoder, yamlHash, rollout } = compiled[groupOf.get(name)!]!;
       return [{ encoder, yamlHash, rollout, node, rules: rules.get(name)! }];
@@ -211,11 +212,12 @@ function groupNodes(
 /** The rules of a monitor on one node, and the names of its pods there. */
 type Covered = readonly [rule: NonNullable<MonitorPlan['rule']>, pods: readonly string[]];
 
-/** Each node's rules, in the order of the namespaces. */
+/** Each node's rules, in the order of the namespaces. After them, those that only keep destinations with unsent data. */
 function coverageOf(
   matched: ReadonlyMap<string, Matched>,
   groupOf: ReadonlyMap<string, number>,
   groups: readonly CompiledGroup[],
+  unsent: CompileInput['unsent'] = new Map(),
 ): Map<string, Covered[]> {
   const coverage = new Map([...groupOf.keys()].map((node) => [node, [] as Covered[]]));
   for (const [namespace, { byNode }] of matched) {
@@ -228,6 +230,15 @@ function coverageOf(
         if (rule) covered.push([rule, pods]);
       }
     }
+  }
+  for (const [node, rows] of unsent) {
+    const covered = coverage.get(node);
+    if (!covered) continue;
+    const { plans } = groups[groupOf.get(node)!]!;
+    const keys = new Set(covered.map(([{ namespace, name }]) => `${namespace}/${name}`));
+    const planOf = (key: string): MonitorPlan | undefined =>
+      plans.get(key.slice(0, key.indexOf('/')))?.monitors.get(key);
+    for (const rule of rulesOfUnsent(rows, keys, planOf)) covered.push([rule, []]);
   }
   return coverage;
 }

@@ -1,9 +1,10 @@
 import type { TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
-import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
+import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
 import { parseCaptureConfig } from '../capture-config.ts';
 import { hostMatches } from '../host-glob.ts';
-import { compile } from './compile.ts';
+import { compile, Compiler } from './compile.ts';
 import { secretRefsOf } from './exports.ts';
+import type { CompileInput } from './types.ts';
 
 const checkout = { mode: 'Capture', selector: { matchLabels: { app: 'checkout' } } } satisfies TrafficMonitorSpec;
 const remote = { name: 'mimir', type: 'RemoteWrite', endpoint: 'https://mimir.example.com/api/v1/push' } as const;
@@ -65,6 +66,59 @@ test('spans are sent by OTLP, unless the monitor has switched them off', () => {
   expect(spansOf({ ...checkout, export: [otlp] })).toBe(true);
   expect(spansOf({ ...checkout, export: [otlp], signals: { spans: 'Disabled' } })).toBeUndefined();
   expect(spansOf(withExport())).toBeUndefined();
+});
+
+const allowed = aPolicy('p', { exportAllowList: ['*'] });
+const moved = { pods: [aPod('shop/checkout-1', 'node-2')] };
+const unsentOnNode1 = (...names: string[]): NonNullable<CompileInput['unsent']> =>
+  new Map([['node-1', names.map((name) => ({ owner: 'TrafficMonitor/shop/m', name }))]]);
+
+test('where the last pod has left, a node keeps those destinations of its monitor that it has unsent data for', () => {
+  const compiler = new Compiler();
+  const other = { ...remote, name: 'other', secretRef: { name: 's', key: 'token' } };
+  const monitors = [aMonitor('shop/m', { ...checkout, export: [remote, other] })];
+  const kept = (more: Partial<CompileInput>): object[] => {
+    const input = aWorld({ policies: [allowed], monitors, ...moved, ...more });
+    const result = compiler.compile(input);
+    expect([...result.nodes].map(([name, { json }]) => [name, json()])).toEqual(
+      [...compile(input).nodes].map(([name, { json }]) => [name, json()]),
+    );
+    const { config } = result.nodes.get('node-1')!;
+    expect(parseCaptureConfig(JSON.parse(JSON.stringify(config)))).toEqual(config);
+    return config.monitors;
+  };
+  const ofMonitor = { namespace: 'shop', name: 'm', uid: 'uid-m', pods: [] };
+  const [first, second] = [
+    { ...remote, allow: ['*'] },
+    { ...remote, name: 'other', secret: 'shop/s/token', allow: ['*'] },
+  ];
+  expect(kept({})).toEqual([]);
+  expect(kept({ unsent: unsentOnNode1('mimir', 'other') })).toEqual([{ ...ofMonitor, exports: [first, second] }]);
+  expect(kept({ unsent: unsentOnNode1('other') })).toEqual([{ ...ofMonitor, exports: [second] }]);
+  expect(kept({ unsent: unsentOnNode1() })).toEqual([]);
+  expect(kept({ unsent: unsentOnNode1('mimir'), monitors: [] })).toEqual([]);
+  expect(kept({ unsent: unsentOnNode1('mimir'), policies: [] })).toEqual([]);
+});
+
+test.each([
+  ['its policy is paused', { policies: [aPolicy('p', { exportAllowList: ['*'], paused: true })] }],
+  ['it is suspended', { monitors: [aMonitor('shop/m', { ...withExport(), suspend: true })] }],
+])('a node keeps the destination of a monitor with unsent data while %s, and captures nothing for it', (_, change) => {
+  const world = aWorld({ policies: [allowed], monitors: [aMonitor('shop/m', withExport())], ...change });
+  const rulesOf = (input: CompileInput): object[] => compile(input).nodes.get('node-1')!.config.monitors;
+  expect(rulesOf(world)).toEqual([]);
+  expect(rulesOf({ ...world, unsent: unsentOnNode1('mimir') })).toMatchObject([
+    { name: 'm', pods: [], exports: [{ name: 'mimir' }] },
+  ]);
+  const both = [world, { ...world, unsent: unsentOnNode1('mimir') }].map((input) => compile(input));
+  expect(both[1]!.nodes.get('node-1')!.yamlHash).toBe(both[0]!.nodes.get('node-1')!.yamlHash);
+});
+
+test('unsent data changes nothing on a node with pods of its monitor, whose rule is the same object as before', () => {
+  const compiler = new Compiler();
+  const world = aWorld({ policies: [allowed], monitors: [aMonitor('shop/m', withExport())] });
+  const before = compiler.compile(world).nodes.get('node-1');
+  expect(compiler.compile({ ...world, unsent: unsentOnNode1('mimir') }).nodes.get('node-1')).toBe(before);
 });
 
 test('a changed destination does not change the instrument’s file', () => {

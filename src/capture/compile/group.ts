@@ -1,7 +1,7 @@
 import type { ClusterTrafficPolicy, TrafficMonitor, TrafficMonitorSpec } from '../../api/v1alpha1/index.ts';
 import { familyNames } from '../../api/v1alpha1/index.ts';
 import { canonicalJson, sha256Hex } from '../../base/canonical-json.ts';
-import type { CaptureConfig, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
+import type { CaptureConfig, CaptureExportRule, CaptureFallbackRule, CaptureMonitorRule } from '../capture-config.ts';
 import type { SharedConfig } from '../config-encoder.ts';
 import { builtinTraceInstrumentations, ownNamespace } from '../instrument-yaml/builtin.ts';
 import { portRanges, portsText } from '../ports.ts';
@@ -85,6 +85,8 @@ export interface MonitorPlan extends Draft {
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
   exports: readonly ExportOutcome[];
+  /** The destinations that are allowed, also when there is no rule. */
+  exportRules: readonly CaptureExportRule[];
   digest: string;
 }
 
@@ -361,7 +363,7 @@ function finish(d: Draft, common: Common, ofPorts: readonly Draft[]): MonitorPla
   ].join('; ');
   const ignorePaths = sortedSet(m.spec.http?.ignorePaths ?? []);
   const headers = headerNames(m.spec.http?.headers?.capture ?? []);
-  const { rules: exports, outcomes } = monitorExports(
+  const { rules: exportRules, outcomes } = monitorExports(
     namespaceOf(m),
     m.spec,
     d.policies,
@@ -378,7 +380,7 @@ function finish(d: Draft, common: Common, ofPorts: readonly Draft[]): MonitorPla
         ...(m.spec.containers?.include ? { containers: sortedSet(m.spec.containers.include) } : {}),
         ...(m.spec.ports ? { ports: portsText(portRanges(m.spec.ports)) } : {}),
         ...(ignorePaths.length > 0 ? { ignorePaths } : {}),
-        ...(exports.length > 0 ? { exports } : {}),
+        ...(exportRules.length > 0 ? { exports: exportRules } : {}),
         ...(headers.length > 0 ? { headers } : {}),
         ...(maxSeries < limits.maxSeriesPerMonitor ? { maxSeries } : {}),
         ...(askedSpans === undefined ? {} : { maxSpansPerSecond: Math.min(askedSpans, spanCeiling) }),
@@ -391,5 +393,6 @@ function finish(d: Draft, common: Common, ofPorts: readonly Draft[]): MonitorPla
     mode: m.spec.mode,
     ...(m.spec.suspend ? { suspended: true } : {}),
   };
-  return { ...d, rule, exports: outcomes, clamped: clamped || null, digest: sha256Hex(canonicalJson(contribution)) };
+  const digest = sha256Hex(canonicalJson(contribution));
+  return { ...d, rule, exports: outcomes, exportRules, clamped: clamped || null, digest };
 }

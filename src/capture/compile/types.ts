@@ -21,6 +21,17 @@ export interface CompileInput {
    * data comes later. No status counts them.
    */
   departed?: readonly PodFacts[];
+  /**
+   * The destinations that nodes have unsent data for, by node. Such a destination of a monitor stays in the config of a
+   * node without a pod of the monitor, for as long as the monitor has it. Default: none.
+   */
+  unsent?: ReadonlyMap<string, readonly UnsentExport[]>;
+}
+
+/** `owner` is `ClusterTrafficPolicy/<name>` or `TrafficMonitor/<namespace>/<name>`, `name` that of its destination. */
+export interface UnsentExport {
+  readonly owner: string;
+  readonly name: string;
 }
 
 export interface CompileEnvironment extends InstrumentEnvironment {

@@ -10,7 +10,7 @@ import {
   type AgentTransport,
   type CaptureConfig,
 } from '../../capture/index.ts';
-import type { Delivery, ExportSecretStore } from './export-secrets.ts';
+import type { Delivery, ExportSecretStore } from './exports/export-secrets.ts';
 import type { AgentPod } from './facts.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { KnownConfig, NodeState } from './node-state.ts';
@@ -219,8 +219,8 @@ export class AgentLink {
   /**
    * Delivers the Secrets of the agent's config when the agent reports another revision of them. Those that a new leader
    * has read so far would replace all that an earlier one delivered, so they go only to an agent that has none, or only
-   * what this link delivered. The agent of a config without Secrets is delivered an empty set, so that it forgets those of
-   * an earlier config. A config goes first: a destination that it removes may have its token for its last data.
+   * what this link delivered. Once an agent has a config without Secrets, it is delivered an empty set, so that it forgets
+   * those of an earlier config. A config goes first: a destination that it removes may have its token for its last data.
    */
   deliverSecrets(): void {
     const { secrets, pushes, track } = this.#deps;
@@ -228,7 +228,7 @@ export class AgentLink {
     if (!secrets || !desired || this.#delivering || this.#pushing) return;
     const refs = secretRefsOf(desired.config);
     const has = status?.secrets;
-    if (refs.length === 0 && has === undefined) return;
+    if (refs.length === 0 && (has === undefined || !this.node.isSettled)) return;
     const { body, isWhole } = secrets.deliveryFor(refs);
     if (has === body.revision || this.#delivered === body.revision) return;
     if (!isWhole && has !== undefined && has !== this.#delivered) return;

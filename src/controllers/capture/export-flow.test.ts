@@ -1,3 +1,4 @@
+import { coreResources } from '../../kube/index.ts';
 import { CaptureWorld } from '../../testing/capture/operator.ts';
 import { until } from '../../testing/until.ts';
 
@@ -76,6 +77,38 @@ test('the token of an export that is removed is taken back from the agent, once,
   }
   await world.settled();
   expect(agent.secrets).toHaveLength(2);
+});
+
+test('what waits on a node that the last pod has left stays there with its token, also under a new leader, until it is sent', async () => {
+  await aCluster();
+  putToken('t0p-secret');
+  world.putPolicy('p', { exportAllowList: ['*.example.com'] });
+  world.putMonitor('shop/m', exported);
+  const agent = world.agents[0]!;
+  await until('the delivery', () => agent.secrets.length > 0);
+  await world.settled();
+  const row = { owner: 'TrafficMonitor/shop/m', name: 'mimir', sent: 0, refused: 0 };
+  const waits = { ...row, state: 'Failing', message: 'HTTP 503' } as const;
+  agent.update({ exports: [{ ...waits, pendingBytes: 7 }] });
+  await until('the status', () => world.hub.nodes.get('node-1')?.status?.exports);
+  const configs = agent.taken.length;
+  world.api.storage.remove(coreResources.pods, 'shop', 'checkout-1');
+  await until('the config without the pod', () => agent.config?.monitors[0]?.pods.length === 0);
+  expect(agent.config!.monitors[0]!.exports).toHaveLength(1);
+  // A compile for each change of what waits would be one for each status of each agent.
+  const compiles = world.hub.result;
+  agent.update({ exports: [{ ...waits, pendingBytes: 8 }] });
+  await until('the status', () => world.hub.nodes.get('node-1')?.status?.exports?.[0]?.pendingBytes === 8);
+  await world.settled();
+  expect(world.hub.result).toBe(compiles);
+  await world.changeLeader();
+  await world.settled();
+  const taken = agent.taken.slice(configs);
+  expect(taken.map(({ monitors }) => monitors[0]?.exports?.length)).toEqual(taken.map(() => 1));
+  expect(agent.secrets.map(({ secrets }) => Object.keys(secrets).length)).not.toContain(0);
+  agent.update({ exports: [{ ...row, state: 'Sending', pendingBytes: 0 }] });
+  await until('the config without the rule', () => agent.config?.monitors.length === 0);
+  await until('the end of the token', () => Object.keys(agent.secrets.at(-1)!.secrets).length === 0);
 });
 
 test('a new leader takes no token from the agents while the API server has yet to return it', async () => {

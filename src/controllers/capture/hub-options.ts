@@ -1,14 +1,14 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { AgentTransport, CompileEnvironment, CompileInput } from '../../capture/index.ts';
-import type { ReadSecret } from './export-secrets.ts';
+import type { ReadSecret } from './exports/export-secrets.ts';
 import type { AgentPod } from './facts.ts';
 import type { FailureMemory } from './failure-memory.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { RestartBudgetRules } from './restart-budget.ts';
 
 /** The cluster as the caches show it now. */
-export interface World extends Omit<CompileInput, 'environment'> {
+export interface World extends Omit<CompileInput, 'environment' | 'unsent'> {
   /** When these facts change without an event. Default never. Units: ms of the monotonic clock. */
   validUntilMs?: number;
   /** Names of nodes whose Ready condition is True. */

@@ -5,10 +5,11 @@ import { builtinRetention, Compiler, planRollout, secretRefsOf, type CompileResu
 import { AgentLink, type LinkDeps } from './agent-link.ts';
 import { Files, namespacesByNode } from './concern.ts';
 import { Debounce } from './debounce.ts';
-import { ExportSecretStore, type SecretAbsence } from './export-secrets.ts';
+import { ExportSecretStore, type SecretAbsence } from './exports/export-secrets.ts';
 import type { RememberedFailure } from './failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
 import { knownOf, NodeState } from './node-state.ts';
+import { UnsentExports } from './exports/unsent-exports.ts';
 
 function noChanges(): { compiled: boolean; monitors: Set<string>; nodes: Set<string> } {
   return { compiled: false, monitors: new Set(), nodes: new Set() };
@@ -65,6 +66,9 @@ export class CaptureHub {
   /** In the last plan no node waited for another, for its turn or for its agent, and none had a failure. */
   #isCalm = false;
   readonly #files = new Files();
+  readonly #unsent = new UnsentExports();
+  /** An agent has reported unsent data that the newest compile did not know. */
+  #isOutdated = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -155,11 +159,12 @@ export class CaptureHub {
   #compile(): void {
     const { read, environment, logger, clock, metrics } = this.#options;
     const started = clock.monotonic();
+    this.#isOutdated = false;
     try {
       const world = read();
       this.#compileAgainAt(world.validUntilMs ?? Infinity);
       const before = this.#result;
-      this.#result = this.#compiler.compile({ ...world, environment });
+      this.#result = this.#compiler.compile({ ...world, environment, unsent: this.#unsent.of(this.#nodes.values()) });
       this.#compileError = null;
       for (const [key, outcome] of this.#result.monitors) {
         if (before?.monitors.get(key) !== outcome) this.#changes.monitors.add(key);
@@ -167,6 +172,7 @@ export class CaptureHub {
       this.#changes.compiled = true;
       this.#secrets?.want([...this.#result.nodes.values()].flatMap((n) => secretRefsOf(n.config)));
       this.#syncNodes(world);
+      this.#unsent.compiled(this.#nodes.values());
     } catch (error) {
       this.#compileError = errorText(error);
       logger.error('capture compile failed, the last one stays in force', { error: this.#compileError });
@@ -247,13 +253,17 @@ export class CaptureHub {
    */
   #nodeChanged(node: NodeState): void {
     this.#changes.nodes.add(node.name);
-    if (!this.#isCalm || !node.isSettled || (node.deadline ?? Infinity) < this.#wakesAt) this.#planning.call();
+    this.#isOutdated ||= this.#unsent.isNews(node);
+    if (this.#isOutdated || !this.#isCalm || !node.isSettled || (node.deadline ?? Infinity) < this.#wakesAt)
+      this.#planning.call();
     this.#notifying.call();
   }
 
   #plan(): void {
     // Without a compile no node is known, and a plan of no nodes would forget the failures under earlier leaders.
     if (!this.#result || !this.#signal || this.#signal.aborted) return;
+    // A config without the destination of unsent data must not reach an agent that has some.
+    if (this.#isOutdated) return this.#compile();
     const now = this.#options.clock.monotonic();
     for (const node of this.#nodes.values()) {
       const back = node.tick(now);

@@ -7,7 +7,7 @@ import { mergeConditions, rfc3339, summarizeReady, type ConditionInput } from '.
 import { metricsOffered } from './metric-conditions.ts';
 import type { NodeState } from '../capture/node-state.ts';
 import { heldBack, limitsExceeded } from '../capture/limits.ts';
-import type { SecretAbsence } from '../capture/export-secrets.ts';
+import type { SecretAbsence } from '../capture/exports/export-secrets.ts';
 import { acceptance, programmed, progressOf, type Programmed } from '../capture/programmed.ts';
 import { platformDefaults } from '../../render/index.ts';
 import { notExporting, sending } from './sending.ts';

@@ -15,7 +15,8 @@ import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { heapAfterGc } from '../../../testing/heap.ts';
-import { ExportQueue, type QueueOptions } from './export-queue.ts';
+import { ExportQueue } from './export-queue.ts';
+import type { QueueOptions } from './options.ts';
 import type { QueuedSample, QueuedSeries } from './record.ts';
 
 let dir: string;

@@ -2,6 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { errorText, isBlameless } from '../../../base/errors.ts';
 import { type Defined, learn, SegmentDefinitions } from './definitions.ts';
 import { FolderOwner } from './folder-owner.ts';
+import type { DropReason, QueueOptions } from './options.ts';
 import { isBefore, loadProgress, type Position, type Progress, saveProgress } from './position.ts';
 import { type QueuedSample, readSamples, readSpans, recordKinds } from './record.ts';
 import { SegmentWriter } from './segment-writer.ts';
@@ -24,20 +25,6 @@ export interface Round {
   readonly end: Position;
   /** The damaged parts of files within this round, which cannot be sent. */
   readonly damaged: SegmentContent;
-}
-
-export const dropReasons = ['queue_full', 'disk', 'too_large', 'corrupt', 'removed'] as const;
-export type DropReason = (typeof dropReasons)[number];
-
-export interface QueueOptions {
-  readonly dir: string;
-  /** Disk space that the queue may use until `setMaxBytes` changes it. Units: bytes. */
-  readonly maxBytes: number;
-  /**
-   * Called for items that were dropped unsent. A damaged part of a file counts as one item, because the number of items
-   * in it is unknown; its length is `unreadableBytes`.
-   */
-  readonly onDropped: (items: number, reason: DropReason, unreadableBytes: number) => void;
 }
 
 /** A round while it is being put together. */
@@ -194,10 +181,21 @@ export class ExportQueue {
   }
 
   #settleOwner(): Promise<void> {
-    return this.#owner.settle(async () => {
-      await this.#closeSegment().catch(() => {});
-      while (this.#segments.length > 0) await this.#dropOldest('removed');
-    });
+    return this.#owner.settle(() => this.#dropAll());
+  }
+
+  async #dropAll(): Promise<void> {
+    await this.#closeSegment().catch(() => {});
+    while (this.#segments.length > 0) await this.#dropOldest('removed');
+  }
+
+  /** Drops what was appended, and counts what is unsent of it as `removed`. Never rejects. */
+  discard(): Promise<void> {
+    void this.commit();
+    this.#writing = this.#writing
+      .then(() => this.#dropAll())
+      .catch((error: unknown) => void (this.#writeError = errorText(error)));
+    return this.#writing;
   }
 
   async #write({ samples, spans }: Batch): Promise<void> {

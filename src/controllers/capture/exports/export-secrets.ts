@@ -1,10 +1,10 @@
-import { sha256Hex } from '../../base/canonical-json.ts';
-import type { Clock } from '../../base/clock.ts';
-import { errorText, isOperatorError } from '../../base/errors.ts';
-import { within } from '../../base/time-limit.ts';
-import { isForbidden } from '../../kube/index.ts';
-import type { Logger } from '../../base/logger.ts';
-import { maxCaptureBytes, maxSecretLength, type ExportSecrets } from '../../capture/index.ts';
+import { sha256Hex } from '../../../base/canonical-json.ts';
+import type { Clock } from '../../../base/clock.ts';
+import { errorText, isOperatorError } from '../../../base/errors.ts';
+import { within } from '../../../base/time-limit.ts';
+import { isForbidden } from '../../../kube/index.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { maxCaptureBytes, maxSecretLength, type ExportSecrets } from '../../../capture/index.ts';
 
 /** Reads one key of a Secret: its text and the version of the object; null when either is missing. */
 export type ReadSecret = (

@@ -1,10 +1,10 @@
-import { aborted } from '../../base/aborted.ts';
-import { silentLogger } from '../../base/logger.ts';
-import { OperatorError } from '../../base/errors.ts';
-import { maxCaptureBytes } from '../../capture/index.ts';
-import { ApiError } from '../../kube/index.ts';
-import { FakeClock, settle } from '../../testing/fake-clock.ts';
-import { until } from '../../testing/until.ts';
+import { aborted } from '../../../base/aborted.ts';
+import { silentLogger } from '../../../base/logger.ts';
+import { OperatorError } from '../../../base/errors.ts';
+import { maxCaptureBytes } from '../../../capture/index.ts';
+import { ApiError } from '../../../kube/index.ts';
+import { FakeClock, settle } from '../../../testing/fake-clock.ts';
+import { until } from '../../../testing/until.ts';
 import { ExportSecretStore } from './export-secrets.ts';
 
 /** A store over these values. Reads in the namespace `slow` end only with their time limit. */
