@@ -6,6 +6,7 @@ import { installDoor } from './http/http-server.ts';
 import { nodeOptions } from './http/limits.ts';
 import { acceptMessages, type MessageRoute } from './message-socket.ts';
 import type { TlsSource } from './tls-material.ts';
+import { VerifiedClients } from './verified-clients.ts';
 
 /** CAs of optional client certificates, PEM; a client need not show one. */
 export interface ClientTrust {
@@ -32,8 +33,9 @@ export interface TlsServerOptions extends DoorOptions {
 }
 
 /**
- * An HTTPS server that follows certificate rotation without dropping connections, behind the common entry (`http/`). On
- * HTTP/2 (`req.httpVersionMajor` is 2) the handler gets the objects of Node's compatibility layer.
+ * An HTTPS server that follows certificate rotation, behind the common entry (`http/`). A rotation ends only connections
+ * whose client certificate is of an authority that is trusted no more; a connection also ends with the life of its
+ * client certificate. On HTTP/2 (`req.httpVersionMajor` is 2) the handler gets the objects of Node's compatibility layer.
  */
 export function createTlsServer(source: TlsSource, handler: HttpHandler, options: TlsServerOptions = {}): Server {
   const { clientNames: names, clients, http2, messages } = options;
@@ -58,7 +60,12 @@ export function createTlsServer(source: TlsSource, handler: HttpHandler, options
   });
   if (http2) splitByProtocol(server, (socket) => acceptHttp2(door, socket, options));
   installDoor(server, door);
-  const renew = (): void => server.setSecureContext(secure());
+  const verified = new VerifiedClients((socket) => door.part(socket));
+  server.on('secureConnection', (socket: TLSSocket) => verified.follow(socket));
+  const renew = (): void => {
+    server.setSecureContext(secure());
+    verified.judge((clients ?? source.current).ca);
+  };
   server.on('close', source.onChange(renew));
   if (clients) server.on('close', clients.onChange(renew));
   return server;

@@ -41,8 +41,10 @@ export interface DoorOptions {
 /** One connection and the state of its requests. */
 interface Connection extends Place {
   readonly inFlight: Set<IncomingMessage>;
-  /** Set by `close`: requests that the parser still delivers are then not served. */
+  /** Set by `close` and `part`: requests that the parser still delivers are then not served. */
   closed: boolean;
+  /** Set by `part`: ends the connection once everything is sent. */
+  leave?: () => void;
 }
 
 /**
@@ -112,6 +114,17 @@ export class Door {
     this.http2.drain();
   }
 
+  /** Serves no further request of a connection, and ends it after its answers, after `partingMs` at the latest. */
+  part(socket: TLSSocket): void {
+    const connection = this.#bySocket.get(socket);
+    if (!connection || connection.busy === 0) return void socket.destroy();
+    if (connection.leave) return;
+    connection.closed = true;
+    connection.leave = () => socket.destroySoon();
+    const cut = setTimeout(() => socket.destroy(), this.limits.partingMs).unref();
+    socket.once('close', () => clearTimeout(cut));
+  }
+
   /** Ends every connection immediately. */
   destroyAll(): void {
     this.http2.destroyAll();
@@ -171,6 +184,7 @@ export class Door {
     res.once('close', () => {
       connection.inFlight.delete(req);
       this.#places.end(connection);
+      if (connection.busy === 0) connection.leave?.();
     });
     if (refusal) return this.#refuse(req, res, refusal);
     if (this.#draining && http1) res.setHeader('connection', 'close');

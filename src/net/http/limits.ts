@@ -18,6 +18,8 @@ export interface HttpLimits {
   readonly stalledMs: number;
   /** How long a caller may continue to send the body of a request that is already answered. */
   readonly lingerMs: number;
+  /** How long answers may go on after the client's certificate is trusted no more. */
+  readonly partingMs: number;
   /** Connections in total. At the limit, one that is idle or whose request is still arriving is closed. */
   readonly connections: number;
   readonly connectionsPerAddress: number;
@@ -42,6 +44,7 @@ export const defaultLimits: HttpLimits = {
   sessionIdleMs: 300_000,
   stalledMs: 60_000,
   lingerMs: 2_000,
+  partingMs: 30_000,
   connections: 1_000,
   connectionsPerAddress: 500,
   requests: 750,

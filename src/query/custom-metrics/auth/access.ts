@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { canonicalJson, sha256Hex } from '../../../base/canonical-json.ts';
 import type { Clock } from '../../../base/clock.ts';
 import { errorText } from '../../../base/errors.ts';
@@ -9,9 +10,10 @@ import { peerAddress } from '../../../net/http/index.ts';
 import { ReviewLimit } from '../../../net/auth/review-limit.ts';
 import type { ApiReviews, UserInfo } from '../../../kube/reviews.ts';
 import { bearerToken } from '../../../net/auth/token-auth.ts';
+import { chainOf } from '../../../net/verified-clients.ts';
 import type { ResourceAttributes } from '../api/paths.ts';
 import { notReady, StatusError } from '../api/status-error.ts';
-import { anonymous, peerChain, userByCertificate } from './authenticate.ts';
+import { anonymous, userByCertificate } from './authenticate.ts';
 import type { ClientCas } from './client-ca.ts';
 
 /** The Kubernetes reviews that authenticate and authorize. */
@@ -61,7 +63,7 @@ export class Access {
    */
   async user(req: IncomingMessage): Promise<UserInfo> {
     const { cas, clock, reviews } = this.#options;
-    const known = userByCertificate(req.headersDistinct, peerChain(req), cas.config, clock.now());
+    const known = userByCertificate(req.headersDistinct, chainOf(req.socket as TLSSocket), cas.config, clock.now());
     if (known) return known;
     const token = bearerToken(req.headers.authorization);
     if (token === undefined) {

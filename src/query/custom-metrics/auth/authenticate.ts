@@ -1,22 +1,9 @@
-import { X509Certificate } from 'node:crypto';
+import type { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { percentDecoded } from '../../../base/text/texts.ts';
 import type { UserInfo } from '../../../kube/reviews.ts';
+import { isIssuedBy } from '../../../net/verified-clients.ts';
 import type { AuthenticationConfig } from './client-ca.ts';
-
-/** The client's certificate and the intermediates that it sent, leaf first; empty when TLS accepted no certificate. */
-export function peerChain(req: IncomingMessage): X509Certificate[] {
-  const socket = req.socket as TLSSocket;
-  if (typeof socket.getPeerCertificate !== 'function' || !socket.authorized) return [];
-  const chain: X509Certificate[] = [];
-  let next: DetailedPeerCertificate | undefined = socket.getPeerCertificate(true);
-  while (next?.raw && chain.length < 6) {
-    chain.push(new X509Certificate(next.raw));
-    next = next.issuerCertificate === next ? undefined : next.issuerCertificate;
-  }
-  return chain;
-}
 
 /**
  * Identifies the caller by certificate and headers: the front proxy names the user that it forwards for; any other
@@ -83,20 +70,6 @@ function asUtf8(value: string): string {
 function withAuthenticated(username: string, groups: string[]): string[] {
   const known = groups.includes('system:authenticated') || groups.includes('system:unauthenticated');
   return known || username === anonymous.username ? groups : [...groups, 'system:authenticated'];
-}
-
-/**
- * Whether a chain leads to one of these CAs. TLS verified it against the CAs of clients and of the front proxy
- * together; this function finds out which of the two signed it.
- */
-function isIssuedBy(chain: readonly X509Certificate[], cas: readonly X509Certificate[], now: number): boolean {
-  for (const [i, certificate] of chain.entries()) {
-    if (now < Date.parse(certificate.validFrom) || now > Date.parse(certificate.validTo)) return false;
-    if (cas.some((ca) => certificate.checkIssued(ca) && certificate.verify(ca.publicKey))) return true;
-    const next = chain[i + 1];
-    if (!next || !next.ca || !certificate.checkIssued(next) || !certificate.verify(next.publicKey)) return false;
-  }
-  return false;
 }
 
 /** The common name and the organizations of a certificate's subject. */
