@@ -227,9 +227,10 @@ export async function startQueryServer(options: QueryServerOptions): Promise<Que
 }
 
 function longTermOf(settings: QuerySettings, clock: Clock): RunnerOptions['longTerm'] {
-  const { longTermUrl: url, longTermApi: api, longTermTokenFile: tokenFile, longTermTenant: tenant } = settings;
+  const { longTermUrl: url, longTermApi: api, longTermTenant: tenant } = settings;
   if (url === '') return undefined;
-  const store = createHttpStore({ url, api, tokenFile, tenant, clock });
+  const { longTermTokenFile: tokenFile, longTermCaFile: caFile } = settings;
+  const store = createHttpStore({ url, api, tokenFile, caFile, tenant, clock });
   return {
     store: hideStoreLabels(store, parseStoreLabels(settings.longTermLabels)),
     afterMs: settings.longTermAfter,

@@ -55,6 +55,10 @@ export const querySettingTable = {
   longTermAfter: queryDurations.longTermAfter,
   longTermApi: queryOptionTable.longTermApi,
   longTermTokenFile: textSetting({ help: 'file with a bearer token for it; empty: none', default: '' }),
+  longTermCaFile: textSetting({
+    help: "file with authorities of its certificate besides the system's, read at each request; it need not exist; empty: none",
+    default: '',
+  }),
   longTermTenant: queryOptionTable.longTermTenant,
   longTermLabels: queryOptionTable.longTermLabels,
   warmUp: durationSetting({

@@ -129,9 +129,8 @@ export function renderQueryDeployment(input: PlatformInput): KubeObject {
               obiInstrumentPorts: input.instrumentPorts,
               instrumentVersion: instrumentVersion(input),
               allowExtraConfig: String(input.allowExtraConfig === true),
+              ...(longTermSecret === undefined ? {} : { longTermCaFile: `${longTermPath}/ca.crt` }),
             }),
-            // Trusted only by connections without an authority of their own, such as those to the long-term store.
-            ...(longTermSecret === undefined ? [] : [{ name: 'NODE_EXTRA_CA_CERTS', value: `${longTermPath}/ca.crt` }]),
           ],
           ports: containerPorts(portsOf(input)),
           ...lifeProbes('health', { path: '/readyz', port: 'health' }),

@@ -17,6 +17,17 @@ export function loadProxyAgent(): typeof Undici.ProxyAgent {
   return require('undici/lib/dispatcher/proxy-agent.js') as typeof Undici.ProxyAgent;
 }
 
+/** `fetch` on connections of ours. */
+export type FetchOn = (
+  url: string,
+  init: Omit<RequestInit, 'dispatcher'> & { dispatcher: Dispatcher },
+) => Promise<Response>;
+
+/** Loads `fetch` of the same undici as `Agent`: that of Node.js takes no connections of another version. */
+export function loadFetch(): FetchOn {
+  return (require('undici/lib/web/fetch/index.js') as { fetch: FetchOn }).fetch;
+}
+
 /** Opens a request whose answer is read as a stream. */
 export function requestStream(
   dispatcher: Dispatcher,

@@ -28,7 +28,7 @@ afterEach(async () => {
 async function storeOver(handler: RequestListener, more: Partial<HttpStoreOptions>) {
   server = createServer(handler);
   const port = await listen('store', server, { host: '127.0.0.1', port: 0 });
-  const options = { api: 'query', tokenFile: '', tenant: '', clock: new ShiftedClock(end) } as const;
+  const options = { api: 'query', tokenFile: '', caFile: '', tenant: '', clock: new ShiftedClock(end) } as const;
   return createHttpStore({ ...options, url: `http://127.0.0.1:${port}`, ...more });
 }
 

@@ -3,6 +3,7 @@ import { sleep, type Clock } from '../../base/clock.ts';
 import { errorText } from '../../base/errors.ts';
 import { TimeLimit } from '../../base/time-limit.ts';
 import { Pace } from '../../base/turns/turns.ts';
+import { loadFetch } from '../../base/wire/http-client.ts';
 import { QueryError } from '../../promql/index.ts';
 import { buildStreamedRead, readStreamedSeries } from '../../tsdb/index.ts';
 import type { ReadQuery } from '../../tsdb/index.ts';
@@ -15,6 +16,7 @@ import { briefly, longTermName } from './long-term-store.ts';
 import type { LongTermReadOptions, LongTermStore } from './long-term-store.ts';
 import { RangeAnswer } from './range-answer.ts';
 import { rangeQuery } from './range-selectors.ts';
+import { TrustingPool } from './trusting-pool.ts';
 
 export interface HttpStoreOptions {
   /** Address of the store, without `/api/v1/…`. */
@@ -26,6 +28,8 @@ export interface HttpStoreOptions {
   readonly api: 'read' | 'query';
   /** File with a bearer token, read at each request; empty: no token is sent. */
   readonly tokenFile: string;
+  /** File with authorities that are trusted besides the system's, read at each request; empty: none. */
+  readonly caFile: string;
   /** Value of `X-Scope-OrgID`; empty: the header is not sent. */
   readonly tenant: string;
   readonly clock: Clock;
@@ -48,11 +52,16 @@ const pauseMs = 200;
  * is spent.
  */
 export function createHttpStore(options: HttpStoreOptions): LongTermStore {
+  const pool = new TrustingPool(options.caFile);
+  const store = {
+    ...options,
+    fetch: (url: string, init: RequestInit) => loadFetch()(url, { ...init, dispatcher: pool.current }),
+  };
   return {
     async read(queries, read) {
       const limit = new TimeLimit(options.clock, read.deadlineMs, read.signal);
       try {
-        return await readTwice(queries, options, read, limit);
+        return await readTwice(queries, store, read, limit);
       } finally {
         limit.release();
       }
@@ -60,9 +69,14 @@ export function createHttpStore(options: HttpStoreOptions): LongTermStore {
   };
 }
 
+/** A store with its connections. */
+interface OpenStore extends HttpStoreOptions {
+  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+}
+
 async function readTwice(
   queries: readonly ReadQuery[],
-  options: HttpStoreOptions,
+  options: OpenStore,
   read: LongTermReadOptions,
   limit: TimeLimit,
 ): Promise<ReadSeries[][]> {
@@ -93,7 +107,7 @@ class Passing extends AgentFailure {}
 
 async function byRemoteRead(
   queries: readonly ReadQuery[],
-  options: HttpStoreOptions,
+  options: OpenStore,
   budget: SampleBudget,
   signal: AbortSignal,
 ): Promise<ReadSeries[][]> {
@@ -119,7 +133,7 @@ function withSamples({ hints, ...query }: ReadQuery): ReadQuery {
 
 async function byQuery(
   query: ReadQuery,
-  options: HttpStoreOptions,
+  options: OpenStore,
   budget: SampleBudget,
   signal: AbortSignal,
 ): Promise<ReadSeries[]> {
@@ -136,7 +150,7 @@ async function byQuery(
 }
 
 async function ask(
-  { url, tokenFile, tenant }: HttpStoreOptions,
+  { url, tokenFile, tenant, fetch }: OpenStore,
   path: string,
   init: { method: string; headers: Record<string, string>; body: string | Buffer<ArrayBuffer> },
   signal: AbortSignal,
