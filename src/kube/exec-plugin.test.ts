@@ -124,6 +124,18 @@ test('an exec plugin runs again when its credential has expired, was refused, or
   await client.close();
 });
 
+test('an exec plugin runs again when another server than the API server has refused its token', async () => {
+  const clock = new FakeClock();
+  plugin(answers());
+  const client = createKubeClient({ kubeconfig: write('config', config(exec())), clock });
+  expect(await client.bearerToken()).toBe('t1');
+  await clock.advance(61_000);
+  expect(await client.bearerToken()).toBe('t1');
+  client.tokenRefused();
+  expect(await client.bearerToken()).toBe('t2');
+  await client.close();
+});
+
 test('an exec plugin supplies a certificate with its key; an answer without a credential is an error that does not show it', async () => {
   const { cert, key } = await createCa({ commonName: 'me', now: Date.now() });
   const answer = (status: object): string => `echo '${JSON.stringify({ status })}'`;

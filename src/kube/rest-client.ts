@@ -95,6 +95,11 @@ export class RestClient implements KubeClient {
     return authorization.startsWith('Bearer ') ? authorization.slice(7) : undefined;
   }
 
+  /** To be called when a server other than the API server has refused `bearerToken`: it is then read again. */
+  tokenRefused(): void {
+    this.#credentials.invalidate();
+  }
+
   /**
    * A connection to a port inside a pod, through API server and kubelet, as `kubectl port-forward` opens it.
    * Errors: as for every call; the API server's own message when it refuses.

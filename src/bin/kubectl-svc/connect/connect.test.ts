@@ -141,6 +141,32 @@ test('the address of --server gets the token of the flag, else of the kubeconfig
   expect(tokens).toEqual(['Bearer mine', 'Bearer token-of-the-kubeconfig', undefined]);
 });
 
+test('a refused token of the kubeconfig is read again, and the call is repeated once with another one', async () => {
+  let given = 'old';
+  const kube = cluster({ bearerToken: async () => given, tokenRefused: () => void (given = 'new') });
+  answer = ({ headers }, res) => void res.writeHead(headers.authorization === 'Bearer new' ? 200 : 401).end('no');
+  const connected = await open(direct(), kube);
+  expect((await connected.request({ path: '/x', body: 'all' })).status).toBe(200);
+  await connected.request({ path: '/x' });
+  expect(asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer old', 'Bearer new', 'Bearer new']);
+  given = 'old';
+  expect((await (await open(direct(), kube)).stream({ path: '/x' })).status).toBe(200);
+  answer = (_req, res) => void res.writeHead(401).end('no');
+  given = 'old';
+  asked = [];
+  // The second refusal is the error, and the same token again is not shown twice.
+  await expect((await open(direct(), kube)).stream({ path: '/x' })).rejects.toMatchObject({ status: 401 });
+  await expect((await open(direct(), kube)).stream({ path: '/x' })).rejects.toMatchObject({ status: 401 });
+  expect(asked.map(({ headers }) => headers.authorization)).toEqual(['Bearer old', 'Bearer new', 'Bearer new']);
+});
+
+test('a refused token of the flag is not replaced by that of the kubeconfig', async () => {
+  answer = (_req, res) => void res.writeHead(401).end('no');
+  const connected = await open({ ...direct(), token: 'mine' }, cluster({ tokenRefused: () => {} }));
+  await expect(connected.request({ path: '/x' })).rejects.toMatchObject({ status: 401 });
+  expect(asked).toHaveLength(1);
+});
+
 test('the CA can come from a file, and a file that cannot be read is an error', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'svc-connect-'));
   writeFileSync(join(dir, 'ca.crt'), ca);

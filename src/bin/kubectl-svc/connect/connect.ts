@@ -53,6 +53,7 @@ async function direct(flags: CommonFlags, server: string, deps: ConnectDeps): Pr
     agent: new Agent({ keepAlive: true }),
     // The kubeconfig's token is sent only to a server whose certificate was verified.
     token: flags.token ?? (insecure ? undefined : await ownToken(deps)),
+    ...(flags.token === undefined && !insecure ? { renewToken: () => ownToken(deps, true) } : {}),
     operatorNamespace: flags.operatorNamespace,
     clock: deps.clock,
   });
@@ -100,10 +101,14 @@ async function authority(flags: CommonFlags, deps: ConnectDeps): Promise<string 
   }
 }
 
-/** The bearer token of the kubeconfig's user. Without a kubeconfig there is none. */
-async function ownToken({ kube, signal }: ConnectDeps): Promise<string | undefined> {
+/**
+ * The bearer token of the kubeconfig's user, read again if the last one was refused. Without a kubeconfig there is none.
+ */
+async function ownToken({ kube, signal }: ConnectDeps, isRefused = false): Promise<string | undefined> {
   try {
-    return await (await kube()).bearerToken({ signal });
+    const client = await kube();
+    if (isRefused) client.tokenRefused();
+    return await client.bearerToken({ signal });
   } catch {
     return undefined;
   }

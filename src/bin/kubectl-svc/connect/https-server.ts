@@ -4,7 +4,7 @@ import type { Clock } from '../../../base/clock.ts';
 import { OperatorError } from '../../../base/errors.ts';
 import { answerTo, readWhole } from '../../../base/wire/http-body.ts';
 import { TimeLimit } from '../../../base/time-limit.ts';
-import { callFailure, statusFailure } from './failures.ts';
+import { callFailure, RefusedError, statusFailure } from './failures.ts';
 import type { QueryRequest, QueryResponse, QueryServer } from './query-server.ts';
 
 export interface HttpsServerOptions {
@@ -14,6 +14,8 @@ export interface HttpsServerOptions {
   /** Opens and keeps the connections. */
   readonly agent: Agent;
   readonly token: string | undefined;
+  /** The token to show in place of one that was refused. Absent: a refusal is final. */
+  readonly renewToken?: () => Promise<string | undefined>;
   /** For the hints of errors. */
   readonly operatorNamespace: string;
   readonly clock: Clock;
@@ -22,17 +24,33 @@ export interface HttpsServerOptions {
 const defaultDeadlineMs = 30_000;
 const defaultMaxBytes = 256 * 1024 * 1024;
 
-/** Sends requests to svc-query over HTTPS. */
+/** Sends requests to svc-query over HTTPS. One that is answered 401 is repeated once if there is another token. */
 export function httpsServer(options: HttpsServerOptions): QueryServer {
-  const { target, agent } = options;
+  const { target, agent, renewToken } = options;
+  let { token } = options;
+  const authorized = async <T>(call: (current: HttpsServerOptions) => Promise<T>): Promise<T> => {
+    const shown = token;
+    try {
+      return await call({ ...options, token: shown });
+    } catch (error) {
+      if (!renewToken || !(error instanceof RefusedError) || error.status !== 401) throw error;
+      // A call that ran at the same time may have renewed the token.
+      if (token === shown) token = (await renewToken()) ?? shown;
+      if (token === shown) throw error;
+      return call({ ...options, token });
+    }
+  };
   return {
     target,
-    request: (request) => exchange(options, request, (res) => wholeAnswer(options, request, res)),
+    request: (request) =>
+      authorized((current) => exchange(current, request, (res) => wholeAnswer(current, request, res))),
     stream: (request) =>
-      exchange(options, request, async (res) => {
-        if (res.statusCode !== 200) await refused(options, request, res);
-        return { status: res.statusCode ?? 0, headers: res.headers, body: body(options, request, res) };
-      }),
+      authorized((current) =>
+        exchange(current, request, async (res) => {
+          if (res.statusCode !== 200) await refused(current, request, res);
+          return { status: res.statusCode ?? 0, headers: res.headers, body: body(current, request, res) };
+        }),
+      ),
     close: () => agent.destroy(),
   };
 }
