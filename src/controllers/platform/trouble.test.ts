@@ -3,7 +3,7 @@ import { kinds } from '../../api/v1alpha1/index.ts';
 import { OperatorError } from '../../base/errors.ts';
 import { apiError } from '../../kube/index.ts';
 import type { ControllerEnvironment, ReconcileContext } from '../../runtime/index.ts';
-import { settle } from '../../testing/fake-clock.ts';
+import { FakeClock, settle } from '../../testing/fake-clock.ts';
 import type { Refusal } from '../refusal.ts';
 import { PlatformTrouble, reportingTo } from './trouble.ts';
 import { announceTrouble, missingKinds } from './watchman.ts';
@@ -37,7 +37,8 @@ test('Events about trouble are recorded in the order of its changes, however lon
   const events = {
     record: ({ metadata }: KubeObject, { reason }: { reason: string }) => void told.push(`${reason} ${metadata.uid}`),
   };
-  announceTrouble({ client, events } as unknown as ControllerEnvironment, 'svc-system', trouble);
+  const clock = new FakeClock();
+  announceTrouble({ client, events, clock } as unknown as ControllerEnvironment, 'svc-system', trouble);
   trouble.report('apply', refusal('right'));
   trouble.report('apply', undefined);
   await settle();
@@ -45,6 +46,25 @@ test('Events about trouble are recorded in the order of its changes, however lon
   await settle();
   expect(told).toEqual(['Forbidden undefined', 'Recovered u']);
   expect(limits).toEqual([5_000, 5_000]);
+});
+
+test('the Event is repeated every five minutes while the trouble stays the same, and not after its end', async () => {
+  const trouble = new PlatformTrouble();
+  const clock = new FakeClock();
+  const told: string[] = [];
+  const client = { get: () => Promise.reject(new Error('none')) };
+  const events = { record: (_: KubeObject, { message }: { message: string }) => void told.push(message) };
+  announceTrouble({ client, events, clock } as unknown as ControllerEnvironment, 'svc-system', trouble);
+  trouble.report('apply', refusal('no right'));
+  for (let minute = 0; minute < 60; minute++) {
+    trouble.report('apply', refusal('no right'));
+    await clock.advance(60_000);
+  }
+  expect(told).toEqual(Array(13).fill('platform: no right'));
+  trouble.report('apply', undefined);
+  await clock.advance(3_600_000);
+  expect(told.slice(13)).toEqual(['platform: everything is in place again']);
+  expect(clock.pending).toBe(0);
 });
 
 test('a failing reconcile is reported as trouble until it succeeds, and still rejects', async () => {

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { troubleOver, troublePrefix, troubleRepeatMs } from '../../api/trouble-events.ts';
 import { kinds } from '../../api/v1alpha1/index.ts';
 import { coreResources, getIfExists } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
@@ -22,8 +23,7 @@ const ownKinds = kinds.map(({ resource }) => `${resource.plural}.${resource.grou
 
 /**
  * Checks what no other controller sees: whether our kinds are still served, and whether the platform's pods get their
- * images. It changes nothing; findings go to `PlatformTrouble` and into an Event.
- * Guarantees: one Event when a fault appears and one when it is gone.
+ * images. It changes nothing; findings go to `PlatformTrouble`.
  */
 export function setupPlatformWatch(
   env: ControllerEnvironment,
@@ -79,7 +79,8 @@ export function missingKinds(crds: readonly KubeObject[]): Refusal | undefined {
 /**
  * Writes Events for the operator's administrators on the operator's own Deployment. Without a Deployment (a test, a
  * local process), the Event regards no object that exists.
- * Guarantees: the Events are recorded in the order of the changes, so the last one tells what is so now.
+ * Guarantees: one Event when the fault changes, again every five minutes while it lasts, and one when it is gone. They
+ * are recorded in the order of the changes, so the last one tells what is so now.
  */
 export function announceTrouble(env: ControllerEnvironment, namespace: string, trouble: PlatformTrouble): void {
   const { deployments } = coreResources;
@@ -93,12 +94,16 @@ export function announceTrouble(env: ControllerEnvironment, namespace: string, t
     const found = await getIfExists<KubeObject>(env.client, deployments, name, options).catch(() => undefined);
     env.events.record({ apiVersion, kind, metadata: found?.metadata ?? name }, details);
   };
-  trouble.onChange((current) => {
+  let cancelRepeat = (): void => {};
+  const announce = (current: Refusal | undefined): void => {
+    cancelRepeat();
     if (!current && !bad) return;
     bad = current !== undefined;
     const details: EventDetails = current
-      ? { type: 'Warning', reason: current.reason, message: `platform: ${current.message}` }
-      : { type: 'Normal', reason: 'Recovered', message: 'platform: everything is in place again' };
+      ? { type: 'Warning', reason: current.reason, message: troublePrefix + current.message }
+      : { type: 'Normal', reason: troubleOver, message: `${troublePrefix}everything is in place again` };
     told = told.then(() => tell(details));
-  });
+    if (current) cancelRepeat = env.clock.setTimeout(() => announce(current), troubleRepeatMs, { unref: true });
+  };
+  trouble.onChange(announce);
 }

@@ -134,6 +134,7 @@ function bareView(more: Partial<ClusterView>): Omit<ClusterView, 'ownPods'> {
       items: [anApiService('v1beta1.custom.metrics.k8s.io'), anApiService('v1beta2.custom.metrics.k8s.io')],
     },
     events: { items: [] },
+    operatorEvents: { items: [] },
     ...more,
   };
 }

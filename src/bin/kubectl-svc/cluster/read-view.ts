@@ -19,6 +19,7 @@ import {
   type KubeClient,
 } from '../../../kube/index.ts';
 import type { NodeObject } from '../../../controllers/capture/facts.ts';
+import { names } from '../../../render/index.ts';
 import type { PodWithStatus } from './pod-fault.ts';
 import type { ClusterView, Reading } from './view.ts';
 
@@ -95,6 +96,10 @@ export async function readView(options: ViewOptions): Promise<ClusterView> {
     secrets: read<KubeObject>('secrets', coreResources.secrets, own),
     apiServices: read<KubeObject>('apiServices', coreResources.apiServices),
     events: read<KubeObject>('events', coreResources.events, { fieldSelector: 'type=Warning' }),
+    operatorEvents: read<KubeObject>('operatorEvents', coreResources.events, {
+      ...own,
+      fieldSelector: `regarding.kind=Deployment,regarding.name=${names.controller}`,
+    }),
   });
 }
 

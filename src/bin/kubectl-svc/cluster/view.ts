@@ -48,6 +48,8 @@ export interface ClusterView {
   readonly apiServices: Reading<KubeObject>;
   /** Events that are warnings, of all namespaces. */
   readonly events: Reading<KubeObject>;
+  /** Events of any type about the operator's Deployment. */
+  readonly operatorEvents: Reading<KubeObject>;
 }
 
 /** Whether every list that the operator compiles configs from was read, and in all namespaces. */

@@ -92,7 +92,7 @@ async function world(session: Session): Promise<{ input: CompileInput; client: A
     client,
     namespace: session.flags.operatorNamespace,
     now: session.clock.now(),
-    without: ['crds', 'minters', 'daemonSets', 'leases', 'secrets', 'apiServices', 'events'],
+    without: ['crds', 'minters', 'daemonSets', 'leases', 'secrets', 'apiServices', 'events', 'operatorEvents'],
     signal: session.signal,
   });
   for (const list of [view.monitors, view.policies, view.namespaces, view.nodes, view.pods]) {

@@ -47,7 +47,7 @@ async function explainCommand(session: Session, args: readonly string[], output:
     namespace: flags.operatorNamespace,
     atLeast: namespace === '' ? undefined : namespace,
     now: clock.now(),
-    without: ['crds', 'secrets', 'apiServices', 'events', 'minters', 'leases'],
+    without: ['crds', 'secrets', 'apiServices', 'events', 'operatorEvents', 'minters', 'leases'],
     signal,
   });
   const unasked = known(view, { fault: 'it was not asked' });

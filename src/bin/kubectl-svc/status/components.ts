@@ -1,11 +1,14 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { shouldRunOn, type NodeForScheduling, type PodForScheduling } from '../../../api/agents/scheduling.ts';
 import { conditionOf, rolloutOf } from '../../../api/statuses.ts';
+import { troubleOver, troublePrefix, troubleRepeatMs } from '../../../api/trouble-events.ts';
 import { names, selectorLabels, selectorText, type Component } from '../../../render/index.ts';
 import { podFault, type PodWithStatus } from '../cluster/pod-fault.ts';
 import { operatorImage } from '../cluster/operator-environment.ts';
 import { itemsOf, named, type ClusterView } from '../cluster/view.ts';
 import { about, type Check, type CheckState, type Section } from './check.ts';
+import { eventTime, type EventObject } from './events.ts';
+import { ways } from './hints.ts';
 
 /** The pods of one of the product's components, sorted by name. */
 export function podsOf(view: ClusterView, component: Component): PodWithStatus[] {
@@ -15,9 +18,13 @@ export function podsOf(view: ClusterView, component: Component): PodWithStatus[]
     .toSorted((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1));
 }
 
-/** Checks the operator's Deployment, its pods, and the leader. */
+/** Checks the operator's Deployment, its pods, the leader, and what the leader reports of the product's own objects. */
 export function operatorChecks(view: ClusterView): Check[] {
-  return [...deploymentChecks(view, 'operator', 'controller', names.controller), ...leaderChecks(view)];
+  return [
+    ...deploymentChecks(view, 'operator', 'controller', names.controller),
+    ...leaderChecks(view),
+    ...troubleChecks(view),
+  ];
 }
 
 export function queryChecks(view: ClusterView): Check[] {
@@ -69,6 +76,7 @@ function podFaults(view: ClusterView, section: Section, component: Component): C
 
 interface LeaseSpec {
   holderIdentity?: string | null;
+  acquireTime?: string;
   renewTime?: string;
   leaseDurationSeconds?: number;
 }
@@ -79,14 +87,37 @@ const skewMs = 60_000;
 function leaderChecks(view: ClusterView): Check[] {
   const is = about('operator', 'leader');
   if (view.leases.fault !== undefined) return [is('unknown', view.leases.fault)];
-  const lease = named(view.leases, names.controller);
-  const { holderIdentity, renewTime = '', leaseDurationSeconds = 15 } = (lease?.['spec'] ?? {}) as LeaseSpec;
+  const { holderIdentity, renewTime = '', leaseDurationSeconds = 15 } = leaseSpec(view);
   const hint = `kubectl -n ${view.namespace} logs deployment/${names.controller}`;
   if (!holderIdentity) return [is('bad', 'no replica holds the Lease svc-controller', hint)];
   const silentMs = view.now - Date.parse(renewTime);
   const holder = holderIdentity.split('_')[0]!;
   if (silentMs < leaseDurationSeconds * 1_000 + skewMs) return [is('ok', holder)];
   return [is('bad', `${holder} has not renewed its Lease since ${renewTime || 'ever'}`, hint)];
+}
+
+function leaseSpec(view: ClusterView): LeaseSpec {
+  return named(view.leases, names.controller)?.['spec'] ?? {};
+}
+
+/**
+ * The fault of the product's own objects in the newest Event of the leader; nothing when there is none. An Event that
+ * was not repeated is past: the one that ends the fault may have been lost.
+ */
+function troubleChecks(view: ClusterView): Check[] {
+  const is = about('operator', 'platform');
+  if (view.operatorEvents.fault !== undefined) return [is('unknown', view.operatorEvents.fault)];
+  const { acquireTime = '', renewTime = '' } = leaseSpec(view);
+  // The clock of the user may be off, so Events are compared with other times of the leader's clock.
+  const present = Date.parse(renewTime) || view.now;
+  const since = Math.max(Date.parse(acquireTime) || 0, present - 3 * troubleRepeatMs);
+  const newest = view.operatorEvents.items
+    .map((event) => event as EventObject)
+    .filter(({ note }) => note?.startsWith(troublePrefix))
+    .toSorted((a, b) => eventTime(b) - eventTime(a))[0];
+  if (!newest || newest.reason === troubleOver || eventTime(newest) < since) return [];
+  const { reason = '', note = '' } = newest;
+  return [is('bad', `${reason}: ${note.slice(troublePrefix.length).replaceAll(/\s+/g, ' ')}`, ways[reason])];
 }
 
 /** Checks the DaemonSet of the agents. `agentNodeChecks` adds the nodes without a ready agent, each with the reason. */

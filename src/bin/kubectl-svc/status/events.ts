@@ -22,7 +22,8 @@ const recentMs = 3_600_000;
 
 /**
  * The newest warnings about our objects and about the pods of the operator's namespace. They are notes, which do not
- * change the verdict of the report: events may be late or lost.
+ * change the verdict of the report: events may be late or lost, and are not repeated. Those of the leading operator
+ * about its own Deployment are repeated, so that they count (components.ts).
  */
 export function eventChecks(view: ClusterView): Check[] {
   if (view.events.fault !== undefined) return [about('events', 'events')('unknown', view.events.fault)];

@@ -201,6 +201,64 @@ test('a warning about a pod that is gone or has become ready since is left out; 
   expect(shown('svc-agent-a', '2026-06-01T11:51:00Z')).toBe(1);
 });
 
+describe('a fault that the operator reports in Events about its Deployment', () => {
+  const events = (...told: [at: string, reason: string, note: string][]): ClusterView =>
+    aView({
+      operatorEvents: objects(
+        ...told.map(([at, reason, note]) =>
+          anObject('events.k8s.io/v1', 'Event', `svc-system/${reason}-${at}`, {
+            ...{ reason, note, eventTime: `2026-06-01T${at}.000000Z` },
+            regarding: { apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'svc-system', name: 'svc-controller' },
+          }),
+        ),
+      ),
+      leases: objects(
+        anObject('coordination.k8s.io/v1', 'Lease', 'svc-system/svc-controller', {
+          spec: {
+            holderIdentity: 'svc-controller-a_1',
+            acquireTime: '2026-06-01T11:40:00.000000Z',
+            renewTime: '2026-06-01T11:59:58.000000Z',
+          },
+        }),
+      ),
+    });
+  const refused = 'platform: apply DaemonSet svc-system/svc-agent: quota exceeded';
+  const expectWell = (view: ClusterView): void => {
+    expect(lineOf(view, 'platform')).toBe('none');
+    expect(statusReport(view).well).toBe(true);
+  };
+
+  test('is a fault of the operator, with the way out of its reason', () => {
+    const view = events(['11:45:00', 'Recovered', 'platform: all'], ['11:58:00', 'QuotaExceeded', refused]);
+    expect(lineOf(view, 'platform')).toBe(
+      '  ✗ platform: QuotaExceeded: apply DaemonSet svc-system/svc-agent: quota exceeded → raise the quota of the namespace',
+    );
+    expect(statusReport(view).well).toBe(false);
+  });
+
+  test('has ended with a later Recovered', () =>
+    expectWell(events(['11:59:00', 'Recovered', 'platform: all'], ['11:58:00', 'QuotaExceeded', refused])));
+
+  test('is that of the present leader only', () => expectWell(events(['11:39:00', 'QuotaExceeded', refused])));
+
+  test('is past when it was not repeated', () => expectWell(events(['11:44:00', 'QuotaExceeded', refused])));
+
+  test('is told apart from other Events about the Deployment', () =>
+    expectWell(events(['11:59:00', 'ScalingReplicaSet', 'Scaled up replica set'])));
+
+  test('counts by the clock of the leader, not by that of the user', () => {
+    const view = events(['11:58:00', 'QuotaExceeded', refused]);
+    expect(lineOf({ ...view, now: viewTime + 3_600_000 }, 'platform')).toContain('QuotaExceeded');
+  });
+
+  test('is unknown where Events cannot be read', () => {
+    const fault = 'you may not list events in namespace svc-system';
+    expect(lineOf(aView({ operatorEvents: { fault, code: 'ERR_API_FORBIDDEN' } }), 'platform')).toBe(
+      `  ? platform: ${fault}`,
+    );
+  });
+});
+
 test('a policy that is on no node is a note, with the way to what is missing', () => {
   const none = aCondition('CapturingFlows', 'False', 'NoNodes', 'spec.nodeSelector matches no node that runs an agent');
   const conditions = [aCondition('Ready', 'True', 'Ready'), none];
