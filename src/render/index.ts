@@ -30,7 +30,7 @@ export { requiredNodes, withUserChanges } from './user-changes.ts';
 export { minterUrl } from './minter/names.ts';
 export { declaredRepositories, renderMinterRules } from './minter/rules.ts';
 export { renderPlatform } from './platform.ts';
-export { renderMinter } from './minter/minter.ts';
+export { appIdHashAnnotation, renderMinter } from './minter/minter.ts';
 export { renderController } from './controller.ts';
 export { renderInstallation } from './installation.ts';
 export type { InstallationInput, MinterInstallation } from './installation.ts';

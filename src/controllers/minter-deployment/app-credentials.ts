@@ -2,6 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { appIdForm, parseAppId } from '../../api/v1alpha1/app-id.ts';
 import { ownValue } from '../../base/collections/own-value.ts';
 import { sha256Hex } from '../../base/canonical-json.ts';
+import { appIdHashAnnotation } from '../../render/index.ts';
 import type { ConditionInput } from '../../runtime/index.ts';
 
 export interface AppCredentials {
@@ -33,4 +34,13 @@ export function judgeAppCredentials(
     return no('NotNumeric', `key ${ref.key} of Secret ${ref.name} is not an App ID: it must be ${appIdForm}`);
   const message = `Secret ${ref.name} has an App ID`;
   return { condition: { type, status: 'True', reason: 'Found', message }, hash: sha256Hex(String(id)).slice(0, 16) };
+}
+
+/**
+ * The hash that the pods of a Deployment have, which stays while no valid App ID can be read: a Secret that is gone for a
+ * moment, as during a rotation, must not replace pods. Undefined when they have none.
+ */
+export function appIdHashOf(deployment: KubeObject | undefined): string | undefined {
+  const { template } = (deployment?.['spec'] ?? {}) as { template?: { metadata?: KubeObject['metadata'] } };
+  return template?.metadata?.annotations?.[appIdHashAnnotation];
 }

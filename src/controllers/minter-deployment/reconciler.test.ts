@@ -1,11 +1,14 @@
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import type { ConditionedStatus, StatedCondition } from '../../api/statuses.ts';
 import { minterDeployments } from '../../api/v1alpha1/index.ts';
+import { coreResources } from '../../kube/index.ts';
 import { renderedKinds } from '../../render/index.ts';
 import { aMinterDeployment } from '../../testing/builders/minter-deployment.ts';
-import { StatusError, type SeenRequest } from '../../testing/fake-api-server/index.ts';
+import { StatusError, type FakeApiServer, type SeenRequest } from '../../testing/fake-api-server/index.ts';
 import { noFaults, runController, type ControllerHarness } from '../../testing/run-controller.ts';
 import { setupMinterDeployment } from './index.ts';
+
+const { secrets } = coreResources;
 
 let harness: ControllerHarness;
 afterEach(() => harness.stop());
@@ -88,4 +91,56 @@ test('of two minters that create one service account, the second is refused by n
   await clock.advance(60_000);
   await idle();
   expect(applies()).toBe(before);
+});
+
+describe('the pods keep the App ID that they started with, and the status says what is wrong,', () => {
+  const forbidden = new StatusError(403, 'Forbidden', 'secrets "vcs-app-credentials" is forbidden');
+  const data = (text: string) => ({ data: { 'app-id': Buffer.from(text).toString('base64') } });
+  const rows: [string, string, (server: FakeApiServer, secret: KubeObject) => void][] = [
+    [
+      'is absent',
+      'SecretNotFound',
+      ({ storage }, { metadata }) => storage.remove(secrets, metadata.namespace, metadata.name!),
+    ],
+    [
+      'is forbidden',
+      'Forbidden',
+      (server) => server.script({ verb: 'get', plural: 'secrets' }, { do: 'fail', error: forbidden }, 9),
+    ],
+    ['has no such key', 'KeyMissing', (server, secret) => server.put(secrets, { ...secret, data: {} })],
+    ['is no number', 'NotNumeric', (server, secret) => server.put(secrets, { ...secret, ...data('none') })],
+  ];
+
+  test.each(rows)('while its Secret %s: %s', async (_what, reason, spoil) => {
+    const minter = aMinterDeployment() as unknown as KubeObject;
+    const { namespace, name = '' } = minter.metadata;
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'vcs-app-credentials', namespace } };
+    harness = await runController(
+      (env) => void setupMinterDeployment(env, { namespace: 'svc-system' }),
+      [minter, { ...secret, ...data('12345') } as KubeObject],
+      noFaults,
+      { server: { resources: [minterDeployments] } },
+    );
+    const { server, passUntil, idle } = harness;
+    const template = (): unknown =>
+      (server.storage.find(coreResources.deployments, namespace, name)?.['spec'] as { template: unknown } | undefined)
+        ?.template;
+    const found = (): StatedCondition | undefined => {
+      const { status } = server.storage.get(minterDeployments, namespace, name) as { status?: ConditionedStatus };
+      return status?.conditions?.find(({ type }) => type === 'AppCredentialsFound');
+    };
+    await passUntil(() => found()?.status === 'True', 'the App ID');
+    await idle();
+    const before = template();
+    expect(JSON.stringify(before)).toContain('svc.dev/app-id-hash');
+    spoil(server, server.storage.get(secrets, namespace, 'vcs-app-credentials'));
+    await passUntil(() => found()?.reason === reason, 'the condition');
+    await idle();
+    expect(template()).toEqual(before);
+    if (reason === 'Forbidden') return;
+    server.put(secrets, { ...secret, ...data('678') } as KubeObject);
+    await passUntil(() => found()?.status === 'True', 'the new App ID');
+    await idle();
+    expect(template()).not.toEqual(before);
+  });
 });

@@ -30,7 +30,7 @@ import { withForeignScale } from '../foreign-scale.ts';
 import { crashTrouble, imagePullTrouble } from '../pod-trouble.ts';
 import { grantMinters, grantSecret } from '../grants.ts';
 import { refusalOf, type Refusal } from '../refusal.ts';
-import { judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
+import { appIdHashOf, judgeAppCredentials, unreadableAppCredentials, type AppCredentials } from './app-credentials.ts';
 import { planMinterStatus } from './plan.ts';
 import { registryConfigMap, repositoriesInForce, withRegistered } from './registered-repositories.ts';
 import { repositoryOutsideSpec } from './rule-repositories.ts';
@@ -115,10 +115,11 @@ export function setupMinterDeployment(
       lookUpRules(context, minter),
       lookUpOthers(context, minter),
     ]);
+    const appIdHash = appCredentials.hash ?? appIdHashOf(deployments.get(key));
     const wanted = renderMinter({
       minter,
       operatorNamespace: settings.namespace,
-      ...(appCredentials.hash === undefined ? {} : { appIdHash: appCredentials.hash }),
+      ...(appIdHash === undefined ? {} : { appIdHash }),
     });
     const owner = { object: minter, resource: minterDeployments };
     const outcome = await set.tryApply({ wanted, adjust: withForeignScale, owner, force: true, logger, signal });

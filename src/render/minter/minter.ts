@@ -100,6 +100,9 @@ function httpsPorts(input: MinterInput): number[] {
   return [...new Set([443, ...own])].sort((a, b) => a - b);
 }
 
+/** The annotation of a minter's pods that replaces them when the App ID changes. */
+export const appIdHashAnnotation = 'svc.dev/app-id-hash';
+
 const configsDir = '/etc/minter';
 const tlsDir = '/etc/svc/tls';
 
@@ -180,7 +183,7 @@ function renderMinterDeployment(input: MinterInput): KubeObject {
           ...(spec.tls ? [{ name: 'tls', secret: { secretName: spec.tls.secretName, defaultMode: keyFileMode } }] : []),
         ],
       },
-      input.appIdHash === undefined ? {} : { 'svc.dev/app-id-hash': input.appIdHash },
+      input.appIdHash === undefined ? {} : { [appIdHashAnnotation]: input.appIdHash },
     ),
   });
 }
