@@ -61,7 +61,7 @@ import {
   type QueryDeployment,
   type QueryServerObjects,
 } from './metrics-apis.ts';
-import { mayPruneAccess, withoutForeignAccess } from './metrics-access.ts';
+import { mayPruneAccess, releaseSharedAccess, withoutForeignAccess } from './metrics-access.ts';
 import type { WaitingAgents } from '../agent-certificates/waiting.ts';
 import { reportingTo, type PlatformTrouble } from './trouble.ts';
 import { judgePolicies, policiesInForce } from '../../capture/index.ts';
@@ -208,6 +208,7 @@ export function setupPlatform(
       mayPruneAccess(child, fieldManager);
     const { secretObjects, monitorObjects, others } = sorted(rendered.filter(isKept));
     await tried(() => secretSet.apply({ wanted: secretObjects, belongs: () => false, force: true, logger, signal }));
+    await tried(() => releaseSharedAccess(children, fieldManager, context));
     await tried(async () => {
       const wanted = await withoutForeignAccess(others, children, fieldManager, context);
       await set.apply({ wanted, adjust, belongs, force: true, logger, signal });
