@@ -13,6 +13,7 @@ import {
   parseAgentMessage,
   putMessage,
   zeroConfig,
+  type AgentStatus,
 } from '../../capture/index.ts';
 import { createCa, issueLeaf, type KeyPairPem } from '../../net/ca.ts';
 import { createTlsServer } from '../../net/https-server.ts';
@@ -248,13 +249,20 @@ test('an agent that falls silent runs into the deadline of its heartbeat', async
   await next;
 });
 
-test('a quiet agent sends its unchanged status as a heartbeat', async () => {
+/** The same status, made `ms` later. */
+const later = (status: AgentStatus, ms: number): AgentStatus => ({
+  ...status,
+  time: new Date(Date.parse(status.time!) + ms).toISOString(),
+});
+
+test('a quiet agent sends its status, of which only the time has changed, as a heartbeat', async () => {
   const { clock, sent, session } = begun();
   await clock.advance(24_000);
   const before = sent.length;
   await clock.advance(1_001);
   expect([before, sent.length]).toEqual([1, 2]);
-  expect(sent[1]).toBe(sent[0]);
+  const [first, second] = sent.map((text) => parseAgentMessage(JSON.parse(text)).status);
+  expect(second).toEqual(later(first!, 25_000));
   session.closed('over');
   await clock.advance(60_000);
   expect(sent).toHaveLength(2);
@@ -272,7 +280,7 @@ test('an answer brings the status with it, which is then sent again only as a he
   const before = sent.length;
   await clock.advance(1_501);
   expect([before, sent.length]).toEqual([2, 3]);
-  expect(parseAgentMessage(JSON.parse(sent[2]!))).toEqual({ status });
+  expect(parseAgentMessage(JSON.parse(sent[2]!))).toEqual({ status: later(status!, 25_000) });
 });
 
 test('a config that comes before the controller has received the last answer ends the session', async () => {

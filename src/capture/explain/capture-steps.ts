@@ -1,4 +1,5 @@
 import type { ExplainStep } from '../../api/page/types.ts';
+import type { MetricFamily } from '../../api/v1alpha1/index.ts';
 import type { PodView } from '../compile/select/pod-view.ts';
 import { wholeExclusion } from '../compile/select/exclusions.ts';
 import type { PodFacts } from '../compile/types.ts';
@@ -30,7 +31,7 @@ export function declaredPorts(containers: readonly ContainerSpec[]): DeclaredPor
  * Explains whether a pod is captured, in the steps that follow from objects alone: policy, exclusions, selection,
  * ports, signals. Pure.
  * `silenced`: path of a monitor that captures nothing → why. `hasData`: whether there are series of the pod. If so, the
- * pod listens on a captured port, whatever ports it declares. Where metrics are off, that stays unknown.
+ * pod listens on a captured port, whatever ports it declares. Where no metrics of the pod are kept, that stays unknown.
  */
 export function captureSteps(
   view: PodView,
@@ -47,11 +48,23 @@ export function captureSteps(
   ];
 }
 
-/** The step `data` of a pod of which no metrics are captured, so that it has no series; null for any other pod. */
+/** The step `data` of a pod whose settings keep no metrics that would name it; null for any other pod. */
 export function noMetricsStep(view: PodView, { namespace, name }: PodFacts): ExplainStep | null {
-  if (!isOff(view, 'signals.metrics')) return null;
+  const reason = whyNoSeries(view);
+  if (reason === null) return null;
   const spans = isOff(view, 'signals.spans') ? '' : `; kubectl svc observe --pod ${namespace}/${name} shows spans`;
-  return unknown('data', `metrics are off, so the pod has no series${spans}`);
+  return unknown('data', `${reason}, so the pod has no series${spans}`);
+}
+
+/** The families whose series name two ends, and no pod as their own. */
+const twoEnded: readonly unknown[] = ['NetworkFlow', 'TCPStats'] satisfies MetricFamily[];
+
+/** Why the settings of a pod leave it without series of its own; null where they do not. */
+function whyNoSeries(view: PodView): string | null {
+  if (isOff(view, 'signals.metrics')) return 'metrics are off';
+  const families = view.settings.find(({ path }) => path === 'metrics.families')?.value;
+  if (!Array.isArray(families) || !families.every((family) => twoEnded.includes(family))) return null;
+  return `only ${families.join(' and ')} of metrics.families are kept`;
 }
 
 const isOff = ({ settings }: PodView, signal: 'signals.metrics' | 'signals.spans'): boolean =>
@@ -137,7 +150,7 @@ function portStep(view: PodView, declared: readonly DeclaredPort[], hasData: boo
       : `capture.ports of ClusterTrafficPolicy ${base.by}, or spec.ports of a TrafficMonitor`;
   const way = `add ${missing.map(({ port }) => port).join(', ')} to ${where}`;
   const fact = `${left} is not among ${ports}`;
-  const hasNone = !hasData && !isOff(view, 'signals.metrics');
+  const hasNone = !hasData && whyNoSeries(view) === null;
   return missing.length === declared.length && hasNone ? no(asks, fact, way) : note(asks, fact, way);
 }
 

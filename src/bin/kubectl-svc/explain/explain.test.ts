@@ -270,6 +270,19 @@ test('a pod of which only spans are captured is not blamed for the series that i
   expect(answer).toMatchObject({ well: true, pods: [{ captured: false }] });
 });
 
+test.each<[families: string[], data: string | undefined]>([
+  [
+    ['NetworkFlow', 'TCPStats'],
+    'unknown: only NetworkFlow and TCPStats of metrics.families are kept, so the pod has no series; kubectl svc observe --pod shop/checkout-1 shows spans',
+  ],
+  [['NetworkFlow', 'DB'], undefined],
+])('a pod of which only the families %j are kept', (families, told) => {
+  const view = shop({ policies: policies({ overrides: { metrics: { families } } }) });
+  const data = explained('pod/checkout-1', view, facts(view, [])).pods[0]!.steps.find(({ asks }) => asks === 'data')!;
+  if (told === undefined) expect(data.answer).toBe('no');
+  else expect(`${data.answer}: ${data.fact}`).toBe(told);
+});
+
 test('a pod of which neither metrics nor spans are captured is promised no spans', () => {
   const nothing = policies({ overrides: { signals: { metrics: 'Disabled', spans: 'Disabled' } } });
   const view = shop({ policies: nothing });
