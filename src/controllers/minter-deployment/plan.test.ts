@@ -291,6 +291,19 @@ describe('a time after now, of a pod whose clock ran ahead,', () => {
       lastMintError: { reason: 'at_-9', time: at(-9) },
     });
   });
+
+  test.each([
+    ['the only minter is a little ahead', -300, [18], 18],
+    ['one minter is a little ahead, and another idle', -300, [18, -3_600], 18],
+    ['the only minter is far ahead', -300, [3_600], 3_600],
+    ['the time shown is ahead itself', 18, [23], 18],
+    ['the time shown is ahead by more than the mints', 82, [23], 82],
+    ['a minter forgot its mints in a restart', -300, [-3_600], -300],
+  ])('moves in steps of a minute where %s', (_where, shown, mints, expected) => {
+    const before = minter({ lastMintTime: at(shown) });
+    const answers = mints.map((s) => answer([], { lastMintTime: at(s) }));
+    expect(planMinterStatus(facts({ minter: before, answers })).status.lastMintTime).toBe(at(expected));
+  });
 });
 
 test('equal facts give an equal status, whatever the time', () => {

@@ -232,10 +232,11 @@ function fromPods(
   now: number,
 ): Partial<MinterDeploymentStatus> {
   const first = answers[0];
-  const shown = before?.lastMintTime;
-  const mints = [shown, ...answers.map((a) => a.lastMintTime)].filter((t) => t !== undefined).map((time) => ({ time }));
-  const age = now - Date.parse(shown ?? '');
-  const lastMintTime = age >= 0 && age < mintTimeStepMs ? shown : newest(mints, now)?.time;
+  const lastMintTime = steppedTime(
+    before?.lastMintTime,
+    answers.flatMap((a) => a.lastMintTime ?? []),
+    now,
+  );
   const failed = newest(
     answers.flatMap((a) => a.lastMintError ?? []),
     now,
@@ -252,8 +253,24 @@ function fromPods(
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-/** The newest of what the pods report. What a clock that ran ahead dates after `now` counts only if all of it is. */
+/** The newest mint, in steps of a minute. It goes back only from a time that came from a clock that ran ahead. */
+function steppedTime(shown: string | undefined, mints: readonly string[], now: number): string | undefined {
+  const mint = newest(
+    mints.map((time) => ({ time })),
+    now,
+  )?.time;
+  if (shown === undefined || mint === undefined) return mint ?? shown;
+  const step = Date.parse(mint) - Date.parse(shown);
+  return (isAhead(shown, now) ? Math.abs(step) : step) < mintTimeStepMs ? shown : mint;
+}
+
+/** The newest of what the pods report. What comes from a clock that ran ahead counts only if all of it does. */
 function newest<T extends { time: string }>(reports: readonly T[], now: number): T | undefined {
-  const past = reports.filter(({ time }) => Date.parse(time) <= now);
-  return (past.length > 0 ? past : reports).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))[0];
+  const right = reports.filter(({ time }) => !isAhead(time, now));
+  return (right.length > 0 ? right : reports).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))[0];
+}
+
+/** Whether a time comes from a clock that ran ahead of ours. Less than a minute counts as equal. */
+function isAhead(time: string, now: number): boolean {
+  return Date.parse(time) >= now + 60_000;
 }
