@@ -26,8 +26,11 @@ const nameKeys = [
   ...['http.route', 'rpc.method', 'db.collection.name', 'db.namespace', 'db.operation.name'],
   ...['messaging.destination.name', 'url.path'],
 ];
-/** A span with more redacted phrases in these attributes and in URLs, which repeats keys, shows none of its name. */
-const mostPhrases = nameKeys.length + urls.size;
+/**
+ * A span has at most so many phrases to redact unless it repeats keys; of one that has more, the whole name is replaced.
+ * URLs and paths count twice: as they are, and decoded.
+ */
+const mostPhrases = nameKeys.length + 2 * (urls.size + 1);
 const header = /^http\.(?:request|response)\.header\.(.+)$/;
 /**
  * URLs, paths and names of spans are cut to this length before they are redacted, which takes time and memory in
@@ -129,9 +132,9 @@ export class Redactor {
 
   /**
    * The name of a span. A word of it that is the value of one of the span's `attributes`, as they were before their
-   * redaction, is treated as that is, and so are several words together, also if they are the path of a URL. Any other
-   * word that begins with a slash may be a route or a path. A long name is cut; where words of names are redacted, what
-   * the cut goes through, or may go through, is replaced.
+   * redaction, is treated as that is, and so are several words together, also if they are the path of a URL, decoded or
+   * not. Any other word that begins with a slash may be a route or a path. A long name is cut; where words of names are
+   * redacted, what the cut goes through, or may go through, is replaced.
    */
   spanName(name: string, attributes: readonly Attribute[] = []): string {
     const text = truncate(name, longestRedacted);
@@ -311,8 +314,12 @@ function nameKeysByWord(attributes: readonly Attribute[]): ReadonlyMap<string, s
   return new Map(named.toReversed().flatMap((same) => same.map(({ key, value }) => [valueText(value).trim(), key])));
 }
 
+/** The paths of URLs and `url.path`, as they are and decoded: a framework may name a span by either. */
 function pathsOfUrls(attributes: readonly Attribute[]): string[] {
-  return attributes.filter(({ key }) => urls.has(key)).map(({ value }) => (pathOf(valueText(value)) ?? '').trim());
+  return attributes
+    .filter(({ key }) => urls.has(key) || key === 'url.path')
+    .map(({ value }) => pathOf(valueText(value)) ?? '')
+    .flatMap((path) => [path.trim(), percentDecoded(path).trim()]);
 }
 
 /**

@@ -384,6 +384,9 @@ test.each([
   ['http.route', '/reset/ann smith/end', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
   ['url.path', '/reset/ann smith/end', 'GET /reset/ann smith/end of x', 'GET /reset/{code}/end of x'],
   ['url.full', 'http://h/reset/ann smith/end?a=1', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
+  ['url.full', 'http://h/reset/ann%20smith/end', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
+  ['url.full', 'http://h/reset/ann%20smith/end', 'GET /reset/ann%20smith/end', 'GET /reset/{code}/end'],
+  ['url.path', '/reset/ann%20smith/end', 'GET /reset/ann smith/end', 'GET /reset/{code}/end'],
   ['db.namespace', 'reset/ann smith/end', 'reset/ann smith/end', 'reset/ann smith/end'],
 ])(
   'where paths are rewritten, a span whose %s is %s and whose name is %s has the name %s',
