@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Counter, Gauge } from 'prom-client';
 import { isOperatorError, OperatorError } from '../../base/errors.ts';
+import { goneSignal } from '../../net/http/index.ts';
 
 /** Requests by status, and requests in flight. */
 export interface RequestCounts {
@@ -9,22 +10,24 @@ export interface RequestCounts {
 }
 
 /**
- * Counts a request while `serve` answers it, and then by its status. One whose caller gave it up counts as 499, and its
- * error as none. `fail` answers other errors, or cuts the connection of an answer that has begun.
+ * Counts a request while `serve` answers it, and then by its status. One whose caller gave it up, of which `gone` tells
+ * `serve`, counts as 499, and its error as none. `fail` answers other errors, or cuts the connection of an answer that
+ * has begun.
  */
 export async function counted(
   res: ServerResponse,
   { requests, inflight }: RequestCounts,
-  serve: () => Promise<void>,
+  serve: (gone: AbortSignal) => Promise<void>,
   fail: (error: unknown) => void,
 ): Promise<void> {
+  const gone = goneSignal(res);
   let isGivenUp = false;
   inflight.inc();
   try {
-    await serve();
-    isGivenUp = res.destroyed;
+    await serve(gone);
+    isGivenUp = gone.aborted;
   } catch (error) {
-    isGivenUp = res.destroyed;
+    isGivenUp = gone.aborted;
     if (!isGivenUp) fail(error);
   } finally {
     inflight.dec();

@@ -42,6 +42,7 @@ test.each([
   expect(await text(res)).toBe(Buffer.concat(frames).toString());
   expect((await metrics.partialBytes.get()).values[0]!.value - before).toBe(3 * length);
   expect(signal!.aborted).toBe(false);
+  expect(await codes()).toEqual(['200']);
 });
 
 test('the work for a client that disconnected is aborted, and its request counts as given up', async () => {
@@ -62,15 +63,18 @@ test('the work for a client that disconnected is aborted, and its request counts
   expect(await codes()).toEqual(['499']);
 });
 
-test('a request that is given up in the middle of its answer counts as such', async () => {
-  const frames = Array.from({ length: 10 }, () => Buffer.alloc(2 ** 20));
-  handler = () => Promise.resolve({ frames, bytes: 10 * 2 ** 20 });
-  const req = ask();
-  req.on('error', () => {}).on('response', () => req.destroy());
-  req.end('x');
-  await until('the count', async () => (await codes()).length > 0);
-  expect(await codes()).toEqual(['499']);
-});
+test.each([10, 1])(
+  'a request that is given up in the middle of an answer of %i frames counts as such',
+  async (count) => {
+    const frames = Array.from({ length: count }, () => Buffer.alloc(10 * 2 ** 20));
+    handler = () => Promise.resolve({ frames, bytes: count * 10 * 2 ** 20 });
+    const req = ask();
+    req.on('error', () => {}).on('response', () => req.destroy());
+    req.end('x');
+    await until('the count', async () => (await codes()).length > 0);
+    expect(await codes()).toEqual(['499']);
+  },
+);
 
 test('a request that is given up before it is refused counts as such', async () => {
   handler = async (_body, signal) => {

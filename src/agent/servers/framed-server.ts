@@ -3,7 +3,7 @@ import type { Counter } from 'prom-client';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { callerIn } from '../../net/auth/caller.ts';
-import { goneSignal, writePart } from '../../net/http/index.ts';
+import { writePart } from '../../net/http/index.ts';
 import { indexContentType, indexPath, partialContentType, partialPath } from '../../promql/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { FramedAnswer, FramedHandler, Refusal } from '../partial/admission.ts';
@@ -57,7 +57,7 @@ function framedRoute(options: FramedOptions): Route {
     counted(
       res,
       counts,
-      () => serve(req, res, options),
+      (gone) => serve(req, res, options, gone),
       (error) => {
         if (res.headersSent) return void res.destroy();
         if (isOperatorError(error)) return answerError(res, 400, 'invalid', error.message);
@@ -82,8 +82,12 @@ export function indexRoute({ handler, metrics, logger }: EndpointOptions): Route
   return framedRoute({ path: indexPath, contentType: indexContentType, handler, counts, logger });
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, options: FramedOptions): Promise<void> {
-  const gone = goneSignal(res);
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  options: FramedOptions,
+  gone: AbortSignal,
+): Promise<void> {
   const body = await readRawBody(req, maxBodyBytes);
   const outcome = await options.handler(body.toString(), gone, callerIn(req.headers));
   if ('refusal' in outcome) {

@@ -1,4 +1,7 @@
-import { createServer, request } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { createLogger } from '../../base/logger.ts';
 import { closeServer, listen } from '../../net/listen.ts';
 import { until } from '../../testing/until.ts';
@@ -57,6 +60,15 @@ test.each<[string, (cut: () => void) => RemoteReadHandler]>([
   await until('the count', async () => (await codes()).length > 0);
   expect(await codes()).toEqual(['499']);
   expect(lines).toEqual([]);
+});
+
+test('a read that is answered counts with its status', async () => {
+  handler = () =>
+    Promise.resolve({ status: 200, headers: {}, body: Readable.from([Buffer.from('a'), Buffer.from('b')]) });
+  const [res] = (await once(ask().end('x'), 'response')) as [IncomingMessage];
+  expect(await text(res)).toBe('ab');
+  await until('the count', async () => (await codes()).length > 0);
+  expect(await codes()).toEqual(['200']);
 });
 
 test('a read that fails in the middle of its answer counts with the status that it began with', async () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorText, isOperatorError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { callerIn } from '../../net/auth/caller.ts';
-import { goneSignal, sendPart } from '../../net/http/index.ts';
+import { sendPart } from '../../net/http/index.ts';
 import { type RemoteReadHandler, remoteReadPath } from '../../tsdb/index.ts';
 import { readRawBody } from '../otlp/request-body.ts';
 import type { SelfMetrics } from '../self-metrics.ts';
@@ -30,7 +30,7 @@ export function remoteReadRoute(options: RemoteReadOptions): Route {
     counted(
       res,
       counts,
-      () => serve(req, res, options),
+      (gone) => serve(req, res, options, gone),
       (error) => {
         // The head may have been sent already: then only a cut connection shows that the answer is incomplete.
         logger.warn('remote read failed', { error: errorText(error) });
@@ -42,8 +42,12 @@ export function remoteReadRoute(options: RemoteReadOptions): Route {
   return { path: remoteReadPath, methods: ['POST'], serve: answer };
 }
 
-async function serve(req: IncomingMessage, res: ServerResponse, options: RemoteReadOptions): Promise<void> {
-  const gone = goneSignal(res);
+async function serve(
+  req: IncomingMessage,
+  res: ServerResponse,
+  options: RemoteReadOptions,
+  gone: AbortSignal,
+): Promise<void> {
   // Snappy is the protocol's own compression, which the handler decodes: the body passes through unchanged here.
   const body = await readRawBody(req, maxBodyBytes);
   const answer = await options.handler({
