@@ -213,6 +213,7 @@ test.each([
 describe('a signature that is refused', () => {
   test.each<[string, number | undefined, string, string]>([
     ['names iat', undefined, badIat, "the clock of this node is not the platform's"],
+    ['names iat by a clock like ours', 2, badIat, "the clock of this node is not the platform's"],
     ['names exp', 58, badExp, "the clock of this node is about 60 s ahead of the platform's"],
     [
       'comes from a clock 2 min behind',

@@ -18,13 +18,13 @@ export function isAppUnknown(answer: PlatformAnswer): boolean {
  * Units: `nowMs` is wall time. Source of the messages: octokit/auth-app.js#146, #698.
  */
 export function clockSkew(answer: PlatformAnswer, nowMs: number): string | undefined {
-  const { dateMs } = answer;
+  const { dateMs = nowMs } = answer;
   const refused = 'the platform refuses the signature: the clock of this node is';
   const isNamed = /'(iat|exp)'/.test(messageOf(answer));
-  if (dateMs === undefined) return isNamed ? `${refused} not the platform's` : undefined;
   if (!isNamed && isInForce(nowMs, dateMs)) return undefined;
   // In tens of seconds, so that the message does not change with each check.
   const seconds = Math.round((nowMs - dateMs) / 10_000) * 10;
+  if (seconds === 0) return `${refused} not the platform's`;
   return `${refused} about ${Math.abs(seconds)} s ${seconds < 0 ? 'behind' : 'ahead of'} the platform's`;
 }
 
