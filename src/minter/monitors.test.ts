@@ -42,11 +42,14 @@ let scene: {
   installation: PlatformAnswer | Error;
 };
 let asked: Record<'app' | 'next' | 'installation', number>;
+/** The signatures that were given up. */
+let dropped: string[];
 
 beforeEach(() => {
   clock = new FakeClock();
   scene = { key: enabled, app: ourApp, next: ourApp, installation: installed };
   asked = { app: 0, next: 0, installation: 0 };
+  dropped = [];
 });
 afterEach(() => monitors.close());
 
@@ -58,7 +61,7 @@ const call = (operation: PlatformOperation, bearer: string): Promise<PlatformAns
 };
 const jwts = (token: string) => ({
   get: () => Promise.resolve({ token, sha256: token }),
-  drop: () => {},
+  drop: () => void dropped.push(token),
 });
 
 async function start({ withNext = false } = {}): Promise<void> {
@@ -191,6 +194,16 @@ test('an App ID that no App has is a wrong App, and the pod is not ready', async
     message: 'the platform knows no App with this ID',
   });
   expect(readiness.gates.app).toBe(false);
+});
+
+test.each([
+  ['a refusal', answer(401), ['now', 'now']],
+  ['a 404 that knows no such App', unknownApp, ['now', 'now']],
+  ['any other 404', answer(404, { message: 'Not Found' }), []],
+])('the signatures that are used no more after %s', async (_what, given, expected) => {
+  scene.app = given;
+  await start();
+  expect(dropped).toEqual(expected);
 });
 
 test('a 404 that names no App, as of a wrong address, says nothing about the App', async () => {

@@ -78,17 +78,17 @@ function recentlyNotSelected(readiness: Readiness): boolean {
   return reason === 'RepositoryNotSelected' && readiness.heldMs('InstallationFound') < notSelectedMs;
 }
 
+const refusesApp = (answer: PlatformAnswer): boolean => answer.status === 401 || isAppUnknown(answer);
+
 async function getApp(
   deps: Pick<PlatformMonitorDeps, 'jwts' | 'platform'>,
   deadline: Deadline,
 ): Promise<PlatformAnswer> {
   const jwt = await deps.jwts.get(deadline);
   const answer = await deps.platform.call('get_app', jwt.token, {}, deadline);
-  if (answer.status === 401) deps.jwts.drop(jwt);
+  if (refusesApp(answer)) deps.jwts.drop(jwt);
   return answer;
 }
-
-const refusesApp = (answer: PlatformAnswer): boolean => answer.status === 401 || isAppUnknown(answer);
 
 const pauseOf = ({ retryAfterSeconds = 0 }: PlatformAnswer): number => retryAfterSeconds * 1_000;
 
