@@ -55,6 +55,8 @@ interface Push {
   readonly hash: string;
   readonly before: { readonly granted: boolean; readonly restartedAt: number | null };
   readonly after: { readonly granted: boolean; readonly sentAt: number | null };
+  /** Whether failures count anew from this push on. */
+  readonly anew: boolean;
   /** The namespaces whose restart budgets were each charged one restart for this push. */
   spent: ReadonlySet<string>;
 }
@@ -249,6 +251,8 @@ export class NodeState {
    * Takes the pod's report on the instrument. A fault that will recur at every start makes the config that is being
    * rolled out fail at once. In a new pod the cause may be gone: a config that failed in the old pod is tried again, and
    * one that was being rolled out gets its whole time limit again. What the new instrument runs is not known yet.
+   * After a rollback, a fault may still be one of the file that failed: the kubelet may start the instrument once more
+   * before the agent has written the config that returns. `tick` and the agent's acknowledgement judge that config.
    */
   inPod({ uid, fault, wait = null }: Pick<AgentPod, 'uid' | 'fault' | 'wait'>, now: number): KnownConfig | null {
     if (this.#pod !== null && this.#pod !== uid) {
@@ -265,10 +269,11 @@ export class NodeState {
     this.#hasWaited ||= wait !== null;
     const isNew = fault !== null && fault.at !== this.#fault?.at;
     this.#fault = fault;
-    this.#hasFailed ||= isNew;
     if (this.failure && fault && failedToRun.has(this.failure.reason))
       this.failure = { ...this.failure, ...named(fault) };
-    return isNew && this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
+    if (!isNew || this.#isRollback) return null;
+    this.#hasFailed = true;
+    return this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
   }
 
   /** Takes an acknowledgement, from a status or in answer to a push. Returns a config to roll back to. */
@@ -381,12 +386,13 @@ export class NodeState {
     this.#putAt = now;
     this.#lost = null;
     if (this.#held?.known?.yamlHash === config.yamlHash && this.#granted) {
-      this.#push = { hash, before, after: { granted: true, sentAt: this.#sentAt }, spent: none };
+      this.#push = { hash, before, after: { granted: true, sentAt: this.#sentAt }, anew: false, spent: none };
       return;
     }
     this.#granted = restart === 'now';
     this.#sentAt = this.#granted ? now : null;
-    this.#push = { hash, before, after: { granted: this.#granted, sentAt: this.#sentAt }, spent: none };
+    const after = { granted: this.#granted, sentAt: this.#sentAt };
+    this.#push = { hash, before, after, anew: this.#granted, spent: none };
     if (!this.#granted) return;
     this.#startsAnew();
     // The first config that replaces the agent's own seed is part of the node's start and does not count as a restart:
@@ -423,6 +429,7 @@ export class NodeState {
     if (this.#push) {
       this.#granted = this.#push.after.granted;
       this.#sentAt = this.#push.after.sentAt;
+      if (this.#push.anew) this.#hasFailed = false;
     }
     this.#push = null;
     // The answer took longer than the instrument's restart, which a status has reported in the meantime.
@@ -558,11 +565,16 @@ export class NodeState {
     const held = this.#held;
     if (!held?.known) return null;
     // The rollback failed too: there is no better config, and the first failure is the one to show.
-    if (this.lastGood?.hash === held.hash && this.failure) return null;
+    if (this.#isRollback) return null;
     // The agent sees only that the instrument is not running; its pod often has the reason.
     const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
     this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash, alone: this.#unfit };
     return this.#back;
+  }
+
+  /** Whether the agent holds the config that it got back after a failure. */
+  get #isRollback(): boolean {
+    return this.failure !== null && this.lastGood !== null && this.lastGood.hash === this.#held?.hash;
   }
 
   /** The config to roll back to from the file that failed; null when no file failed, or no other one ran before. */

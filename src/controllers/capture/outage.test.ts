@@ -70,6 +70,16 @@ function push(node: NodeState, config: KnownConfig): void {
   node.sent(config, { node: node.name, hash: config.hash, phase: 'Written' });
 }
 
+const crashedAgain = { uid: 'pod-1', fault: fault('t1b') };
+/** Pushes a config; while it is on its way, `happens`. */
+function pushDuring(happens: (node: NodeState) => void) {
+  return (node: NodeState, config: KnownConfig): void => {
+    node.sending(config, 'now', started);
+    happens(node);
+    node.sent(config, { node: node.name, hash: config.hash, phase: 'Written' });
+  };
+}
+
 function edit(node: NodeState, configs: Configs): void {
   node.aim(of(configs, node.name));
   push(node, knownOf(of(configs, node.name)));
@@ -155,12 +165,44 @@ test('two bad edits, one directly after the other, pause the group twice', () =>
   expect(planBeside(node, later)).toEqual(paused);
 });
 
-test('an instrument that did not run the file before it either is known to fail with any file', () => {
+test.each<[string, (node: NodeState, back: KnownConfig) => void]>([
+  [
+    'its pod reports, after the rollback was pushed',
+    (node, back) => {
+      push(node, back);
+      node.inPod(crashedAgain, 0);
+    },
+  ],
+  ['its pod reports, while the rollback is on its way', pushDuring((node) => node.inPod(crashedAgain, 0))],
+  ['its agent reports, while the rollback is on its way', pushDuring((node) => silent(node, of(next, 'node-1').hash))],
+])('a late failure of a file that %s, is not one of the file that returns', (_when, roll) => {
+  const node = aNodeThatRan();
+  edit(node, next);
+  heard(node, { hash: of(next, 'node-1').hash, phase: 'Written' }, { up: false });
+  roll(node, node.inPod({ uid: 'pod-1', fault: fault('t1') }, 0)!);
+  expect([node.deadline, planBeside(node, next)]).toEqual([started + 120_000, paused]);
+  heard(node, { phase: 'Written' }, { up: false });
+  edit(node, later);
+  node.inPod({ uid: 'pod-1', fault: fault('t2') }, 0);
+  expect(planBeside(node, later)).toEqual(paused);
+});
+
+test.each<[string, (node: NodeState, back: KnownConfig) => void]>([
+  ['by its agent', (node, back) => silent(node, back.hash)],
+  [
+    'by the time limit',
+    (node) => {
+      node.inPod({ uid: 'pod-1', fault: fault('t2') }, 0);
+      heard(node, { phase: 'Written' }, { up: false });
+      node.tick(started + 120_000);
+    },
+  ],
+])('an instrument that did not run the file before it either, %s, is known to fail with any file', (_by, fails) => {
   const node = aNodeThatRan();
   edit(node, next);
   const back = silent(node, of(next, 'node-1').hash)!;
   push(node, back);
-  silent(node, back.hash);
+  fails(node, back);
   expect(planBeside(node, next)).toEqual(paused);
   edit(node, later);
   silent(node, of(later, 'node-1').hash);
