@@ -30,7 +30,7 @@ export interface RolloutNode {
   retryAt: number | null;
   /** Hash of the file that failed here, until another one is desired. */
   failedYamlHash: string | null;
-  /** The instrument was unfit before it got that file, so the failure says nothing about the file on other nodes. */
+  /** The instrument was unfit before it got that file, and the failure says nothing about the file on other nodes. */
   failedAlone: boolean;
   /** Hash of the config that the agent refused. */
   refusedHash: string | null;

@@ -19,7 +19,7 @@ const failureSchema = Type.Object({
   /** Hash of the file that did not run; null when the agent refused the whole config. */
   yamlHash: Type.Union([Type.String({ maxLength: 80 }), Type.Null()]),
   hash: Type.String({ maxLength: 80 }),
-  /** The instrument was unfit before it got the file. Release 0.1.0 does not write it. */
+  /** The instrument was unfit before it got the file, and the failure says nothing about the file elsewhere. Release 0.1.0 does not write it. */
   alone: Type.Optional(Type.Boolean()),
 });
 const check = TypeCompiler.Compile(Type.Array(failureSchema, { maxItems: 100_000 }));

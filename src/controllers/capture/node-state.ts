@@ -34,7 +34,7 @@ export interface NodeFailure {
   /** Hash of the file that did not run, or null when the agent refused the whole config. */
   yamlHash: string | null;
   hash: string;
-  /** The instrument was unfit before it got the file, so the failure says nothing about the file on other nodes. */
+  /** The instrument was unfit before it got the file, and the failure says nothing about the file on other nodes. */
   alone: boolean;
 }
 
@@ -117,10 +117,13 @@ export class NodeState {
   /** Whether the kubelet has made the instrument wait since the newest push. */
   #hasWaited = false;
   #fault: InstrumentFault | null = null;
-  /** Whether the instrument has failed since the newest push that it may restart for, and not run. */
-  #hasFailed = false;
-  /** Whether the instrument fails with any file: it failed with one that is not to blame, and has not run since. */
-  #unfit = false;
+  /** The reason of the instrument's newest failure since the newest push that it may restart for; null once it runs. */
+  #failedFor: string | null = null;
+  /**
+   * Why the instrument fails with any file: it failed for this reason with one that is not to blame, and has not run
+   * since. Null while it is not known to.
+   */
+  #unfitFor: string | null = null;
 
   /** `before`: the failure on this node that an earlier leader recorded. */
   constructor(name: string, before?: RememberedFailure, files = new Files(), budget = restartBudgetRules) {
@@ -130,7 +133,7 @@ export class NodeState {
     if (!before) return;
     const { pod, reason, message, yamlHash, hash, alone = false } = before;
     this.failure = { reason, message, yamlHash, hash, alone };
-    this.#unfit = alone;
+    this.#unfitFor = alone ? reason : null;
     this.#pod = pod;
   }
 
@@ -270,9 +273,9 @@ export class NodeState {
     const isNew = fault !== null && fault.at !== this.#fault?.at;
     this.#fault = fault;
     if (this.failure && fault && failedToRun.has(this.failure.reason))
-      this.failure = { ...this.failure, ...named(fault) };
+      this.failure = { ...this.failure, ...named(fault), alone: this.failure.alone && this.#isAlone(fault.reason) };
     if (!isNew || this.#isRollback) return null;
-    this.#hasFailed = true;
+    this.#failedFor = fault.reason;
     return this.#sentAt !== null && isLasting(fault) ? this.#fail(fault.reason, fault.message) : null;
   }
 
@@ -302,8 +305,8 @@ export class NodeState {
       this.#sentAt = null;
       this.#hasWaited = false;
       this.#granted = true;
-      this.#hasFailed = false;
-      this.#unfit = false;
+      this.#failedFor = null;
+      this.#unfitFor = null;
       this.#nowRuns(this.#held.known);
       this.#recovered(this.#held);
     }
@@ -413,8 +416,8 @@ export class NodeState {
    */
   #startsAnew(): void {
     const mayBlame = this.lastGood !== null && this.lastGood.yamlHash !== this.#held?.known?.yamlHash;
-    if (this.#hasFailed && !mayBlame && this.status?.instrument.up === false) this.#unfit = true;
-    this.#hasFailed = false;
+    if (!mayBlame && this.status?.instrument.up === false) this.#unfitFor ??= this.#failedFor;
+    this.#failedFor = null;
   }
 
   /** The agent answered a push. */
@@ -429,7 +432,7 @@ export class NodeState {
     if (this.#push) {
       this.#granted = this.#push.after.granted;
       this.#sentAt = this.#push.after.sentAt;
-      if (this.#push.anew) this.#hasFailed = false;
+      if (this.#push.anew) this.#failedFor = null;
     }
     this.#push = null;
     // The answer took longer than the instrument's restart, which a status has reported in the meantime.
@@ -517,7 +520,7 @@ export class NodeState {
       runs: this.status?.instrument.up === true ? (this.#runs?.yamlHash ?? null) : null,
       concerned,
       down: this.#isDown,
-      unfit: this.#unfit || this.#wait?.reason === 'ImagePullFailed',
+      unfit: this.#unfitFor !== null || this.#wait?.reason === 'ImagePullFailed',
       sentAt: this.#sentAt,
       restartedAt: this.#restartedAt,
       allowedAt: concerned ? this.#budget.allowedAt(this.restartCauses, now) : now,
@@ -561,15 +564,21 @@ export class NodeState {
 
   #fail(reason: string, message: string): KnownConfig | null {
     this.#sentAt = null;
-    this.#hasFailed = true;
+    // The agent sees only that the instrument is not running; its pod often has the reason.
+    const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
+    this.#failedFor = why.reason;
     const held = this.#held;
     if (!held?.known) return null;
     // The rollback failed too: there is no better config, and the first failure is the one to show.
     if (this.#isRollback) return null;
-    // The agent sees only that the instrument is not running; its pod often has the reason.
-    const why = this.#fault && failedToRun.has(reason) ? named(this.#fault) : { reason, message };
-    this.failure = { ...why, yamlHash: held.known.yamlHash, hash: held.hash, alone: this.#unfit };
+    const { yamlHash } = held.known;
+    this.failure = { ...why, yamlHash, hash: held.hash, alone: this.#isAlone(why.reason) };
     return this.#back;
+  }
+
+  /** Whether a failure for this reason says nothing about the file. A refusal by an unfit instrument usually does. */
+  #isAlone(reason: string): boolean {
+    return this.#unfitFor !== null && (reason === this.#unfitFor || reason !== 'ConfigRefused');
   }
 
   /** Whether the agent holds the config that it got back after a failure. */

@@ -65,6 +65,14 @@ function aNodeThatRan(): NodeState {
   return node;
 }
 
+/** A node whose instrument ran `old` and now ends at its memory limit, whatever the file. */
+function aNodeOutOfMemory(): NodeState {
+  const node = aNodeThatRan();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: fault('t0', 'OutOfMemory') }, 0);
+  return node;
+}
+
 function push(node: NodeState, config: KnownConfig): void {
   node.sending(config, 'now', started);
   node.sent(config, { node: node.name, hash: config.hash, phase: 'Written' });
@@ -142,15 +150,51 @@ test('an instrument that fails with the file that it ran does not make the next 
 });
 
 test('an instrument in a crash loop that has no lasting reason does not pause the group either', () => {
-  const node = aNodeThatRan();
-  heard(node, { phase: 'Written' }, { up: false });
-  node.inPod({ uid: 'pod-1', fault: fault('t0', 'OutOfMemory') }, 0);
+  const node = aNodeOutOfMemory();
   edit(node, next);
   node.inPod({ uid: 'pod-1', fault: fault('t1', 'OutOfMemory') }, 0);
   expect(node.failure).toBeNull();
   expect(planBeside(node, next)).toEqual(goesOn);
   node.tick(started + 120_000);
   expect([node.failure?.reason, planBeside(node, next)]).toEqual(['OutOfMemory', goesOn]);
+});
+
+const refusal = { uid: 'pod-1', fault: fault('t1', 'ConfigRefused') };
+
+test('an instrument that fails for another reason and refuses a file pauses the group', () => {
+  const node = aNodeOutOfMemory();
+  edit(node, next);
+  node.inPod(refusal, 0);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['ConfigRefused', paused]);
+  edit(node, later);
+  node.inPod({ uid: 'pod-1', fault: fault('t2', 'OutOfMemory') }, 0);
+  node.tick(started + 120_000);
+  expect([node.failure?.reason, planBeside(node, later)]).toEqual(['OutOfMemory', goesOn]);
+});
+
+test('its refusal pauses the group also if the agent reports its silence first', () => {
+  const node = aNodeThatRan();
+  silent(node, of(old, 'node-1').hash);
+  edit(node, next);
+  silent(node, of(next, 'node-1').hash);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['InstrumentNotRunning', goesOn]);
+  node.inPod(refusal, 0);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['ConfigRefused', paused]);
+});
+
+test('an instrument that refuses any file does not pause the group', () => {
+  const node = aNodeThatRan();
+  heard(node, { phase: 'Written' }, { up: false });
+  node.inPod({ uid: 'pod-1', fault: fault('t0', 'ConfigRefused') }, 0);
+  edit(node, next);
+  node.inPod(refusal, 0);
+  expect([node.failure?.reason, planBeside(node, next)]).toEqual(['ConfigRefused', goesOn]);
+  const nextLeaders = new NodeState('node-1', node.remembered!);
+  nextLeaders.hasAgent = true;
+  silent(nextLeaders, of(next, 'node-1').hash);
+  edit(nextLeaders, later);
+  nextLeaders.inPod({ uid: 'pod-1', fault: fault('t2', 'ConfigRefused') }, 0);
+  expect([nextLeaders.failure?.reason, planBeside(nextLeaders, later)]).toEqual(['ConfigRefused', goesOn]);
 });
 
 test('two bad edits, one directly after the other, pause the group twice', () => {
