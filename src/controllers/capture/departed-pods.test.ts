@@ -3,9 +3,9 @@ import type { SourceEvent } from '../../runtime/index.ts';
 import { DepartedPods } from './departed-pods.ts';
 import type { PodObject } from './facts.ts';
 
-const aPod = (name: string, nodeName: string, phase = 'Running'): PodObject =>
+const aPod = (name: string, nodeName: string, phase = 'Running', namespace = 'shop'): PodObject =>
   ({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', name } },
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { namespace, name } },
     ...{ spec: { nodeName, containers: [{ name: 'main' }] }, status: { phase } },
   }) as KubeObject;
 const event = (type: SourceEvent['type'], object: PodObject, old?: PodObject): SourceEvent<PodObject> => ({
@@ -51,11 +51,31 @@ test('a pod that was never scheduled, is merely changed or was found ended has n
   expect([pods.list(0), pods.untilMs]).toEqual([[], Infinity]);
 });
 
-test('of a thousand pods of a node and more the newest are remembered, each name once', () => {
+test('of a hundred pods of a namespace and more the newest are remembered, each name once', () => {
   const pods = new DepartedPods();
-  for (let i = 0; i <= 1_000; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), i);
+  for (let i = 0; i <= 100; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), i);
   pods.note(deleted(aPod('job-2', 'node-1')), 2_000);
   pods.note(deleted(aPod('other', 'node-1')), 2_000);
   const names = pods.list(3_000).map(({ name }) => name);
-  expect([names.length, names[0], names.at(-2), names.at(-1)]).toEqual([1_000, 'job-3', 'job-2', 'other']);
+  expect([names.length, names[0], names.at(-2), names.at(-1)]).toEqual([100, 'job-3', 'job-2', 'other']);
+});
+
+test('pods of one namespace push out none of another, unless the node has too many', () => {
+  const pods = new DepartedPods();
+  pods.note(deleted(aPod('web-1', 'node-1', 'Running', 'other')), 0);
+  for (let i = 0; i < 101; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), 0);
+  const names = (): string[] => pods.list(0).map(({ namespace, name }) => `${namespace}/${name}`);
+  expect([names().length, names()[0], names()[1]]).toEqual([101, 'other/web-1', 'shop/job-1']);
+  for (let i = 0; i < 900; i++) pods.note(deleted(aPod('web-1', 'node-1', 'Running', `tenant-${i}`)), 0);
+  expect([names().length, names()[0], names()[1], names().at(-1)]).toEqual([
+    ...[1_000, 'other/web-1', 'shop/job-2', 'tenant-899/web-1'],
+  ]);
+});
+
+test('a pod that is deleted before it ran is not remembered, one whose run nobody saw is', () => {
+  const pods = new DepartedPods();
+  pods.note(deleted(aPod('bogus', 'node-1', 'Pending')), 0);
+  expect(pods.list(0)).toEqual([]);
+  pods.note(event('updated', aPod('job', 'node-1', 'Succeeded'), aPod('job', 'node-1', 'Pending')), 0);
+  expect(placesOf(pods, 0)).toEqual(['job on node-1']);
 });

@@ -9,24 +9,33 @@ import { podFacts, type PodObject } from './facts.ts';
 const rememberMs = 600_000;
 /** Pods are forgotten at multiples of this time, so that many of them cause one compile. Units: ms. */
 const stepMs = 30_000;
-/** The newest pods of a node that are remembered: an agent refuses a rule with 10,000 pods. */
+/** The pods of a node that are remembered: each monitor's rule may repeat their names, and a config has a limit. */
 const maxPerNode = 1_000;
+/** So many of them are of one namespace at most: one that deletes many pods must not push out those of others. */
+const maxPerNamespace = 100;
+
+interface Departed {
+  readonly pod: PodFacts;
+  readonly untilMs: number;
+}
 
 /**
  * The pods that were deleted or have ended lately. Their last data reaches the agent after that, so the rules of their
- * node name them for another `rememberMs`. A pod that takes the name of such a pod on its node replaces it.
+ * node name them for another `rememberMs`. A pod that takes the name of such a pod on its node replaces it. A pod that
+ * was deleted before it ran has no data.
  * Units: all times are ms of the monotonic clock.
  */
 export class DepartedPods {
   /** Node → `namespace/name` → the pod; the pods of a node in the order in which they left. */
-  readonly #nodes = new Map<string, Map<string, { pod: PodFacts; untilMs: number }>>();
+  readonly #nodes = new Map<string, Map<string, Departed>>();
   #untilMs = Infinity;
 
   note({ type, old, object }: SourceEvent<PodObject>, nowMs: number): void {
     const before = old ? podFacts(old) : null;
     const now = type === 'deleted' ? null : podFacts(object);
     if (now) this.#nodes.get(now.nodeName)?.delete(pathOf(now));
-    if (before && before.nodeName !== now?.nodeName) this.#add(before, nowMs);
+    const neverRan = type === 'deleted' && old?.status?.phase === 'Pending';
+    if (before && before.nodeName !== now?.nodeName && !neverRan) this.#add(before, nowMs);
   }
 
   list(nowMs: number): PodFacts[] {
@@ -41,12 +50,14 @@ export class DepartedPods {
 
   #add(pod: PodFacts, nowMs: number): void {
     this.#sweep(nowMs);
-    const pods = this.#nodes.get(pod.nodeName) ?? new Map<string, { pod: PodFacts; untilMs: number }>();
+    const pods = this.#nodes.get(pod.nodeName) ?? new Map<string, Departed>();
     this.#nodes.set(pod.nodeName, pods);
     const untilMs = Math.ceil((nowMs + rememberMs) / stepMs) * stepMs;
     pods.delete(pathOf(pod));
     pods.set(pathOf(pod), { pod, untilMs });
-    if (pods.size > maxPerNode) pods.delete(pods.keys().next().value!);
+    const perNamespace = Map.groupBy(pods.values(), (departed) => departed.pod.namespace);
+    if (perNamespace.get(pod.namespace)!.length > maxPerNamespace) forgetOldest(pods, perNamespace.get(pod.namespace)!);
+    else if (pods.size > maxPerNode) forgetOldest(pods, mostOf(perNamespace.values()));
     this.#untilMs = Math.min(this.#untilMs, untilMs);
   }
 
@@ -61,6 +72,13 @@ export class DepartedPods {
       if (pods.size === 0) this.#nodes.delete(node);
     }
   }
+}
+
+const mostOf = (groups: Iterable<Departed[]>): Departed[] =>
+  [...groups].reduce((a, b) => (b.length > a.length ? b : a));
+
+function forgetOldest(pods: Map<string, Departed>, [oldest]: readonly Departed[]): void {
+  if (oldest) pods.delete(pathOf(oldest.pod));
 }
 
 const pathOf = ({ namespace, name }: PodFacts): string => `${namespace}/${name}`;
