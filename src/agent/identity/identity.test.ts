@@ -434,7 +434,9 @@ test.each([
 test('a pod that comes back after a list without it stays known', () => {
   const { pods: index } = nodePods(web());
   index.deleted(podIdentity(web()), 0);
+  const { version } = index;
   index.upsert(podIdentity(web()), 0);
+  expect(index.version).toBeGreaterThan(version);
   index.sweep(100_000);
   expect([index.named('shop', 'web-7d9f-x')?.uid, index.withIp('10.0.0.5')?.uid]).toEqual(['u1', 'u1']);
   index.deleted(podIdentity(web()), 200_000);

@@ -52,7 +52,10 @@ export class PodIndex {
   upsert(pod: PodIdentity, nowMs: number): void {
     // A list from a lagging API server may lack a pod that a later list contains again.
     const back = this.#gone.findIndex((gone) => gone.pod.uid === pod.uid);
-    if (back >= 0) this.#gone.splice(back, 1);
+    if (back >= 0) {
+      this.#gone.splice(back, 1);
+      this.#version++;
+    }
     const known = this.#byName.get(keyOf(pod));
     if (known && canonicalJson(known) === canonicalJson(pod)) return;
     if (known) this.#unname(known);
