@@ -1,6 +1,6 @@
 import type { KubeObject, ResourceRef } from '../api/meta.ts';
 import { group, version } from '../api/v1alpha1/index.ts';
-import { names, ports, selectorLabels } from './names.ts';
+import { names, selectorLabels } from './names.ts';
 import { base64, objectOf } from './objects.ts';
 
 /**
@@ -20,6 +20,8 @@ export interface WebhookAddress {
 export interface AdmissionInput extends WebhookAddress {
   /** With `off` no validating webhook is registered, and only conversion is routed to the operator. */
   mode: AdmissionMode;
+  /** The port on which every replica listens. */
+  port: number;
 }
 
 /** The resources of each validating webhook, and its path. */
@@ -62,7 +64,7 @@ export function renderConversion(kind: ResourceRef, address: WebhookAddress): Ku
  * the operator's certificate, and, for an operator inside the cluster, the Service that selects every replica.
  */
 export function renderAdmission(input: AdmissionInput): KubeObject[] {
-  const { namespace, mode, url } = input;
+  const { namespace, mode, port, url } = input;
   const webhooks = Object.entries(admissionPaths).map(([resource, path]) => ({
     name: `${resource}.${group}`,
     admissionReviewVersions: ['v1'],
@@ -92,7 +94,7 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
   const service = objectOf('Service', id, {
     spec: {
       selector: selectorLabels('controller'),
-      ports: [{ name: 'webhook', port: 443, protocol: 'TCP', targetPort: ports.webhook }],
+      ports: [{ name: 'webhook', port: 443, protocol: 'TCP', targetPort: port }],
     },
   });
   // API servers mostly run outside the pod network, so their address cannot be listed here: TLS protects the port.
@@ -100,7 +102,7 @@ export function renderAdmission(input: AdmissionInput): KubeObject[] {
     spec: {
       podSelector: { matchLabels: selectorLabels('controller') },
       policyTypes: ['Ingress'],
-      ingress: [{ ports: [{ port: ports.webhook, protocol: 'TCP' }] }],
+      ingress: [{ ports: [{ port, protocol: 'TCP' }] }],
     },
   });
   return [service, policy, ...registrations];

@@ -48,7 +48,6 @@ export const ports = {
   queryHealth: 9096,
   customMetrics: 6443,
   controllerMetrics: 8080,
-  webhook: 9443,
   minter: 8080,
   minterAdmin: 9090,
 } as const;

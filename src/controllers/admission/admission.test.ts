@@ -345,8 +345,12 @@ describe('the webhooks of the operator', () => {
     expect(registration()!.metadata.ownerReferences).toEqual([
       { apiVersion: clusterRoles.apiVersion, kind: 'ClusterRole', name: names.controller, uid },
     ]);
-    for (const resource of [services, networkPolicies])
-      expect(server.storage.get(resource, namespace, names.webhook).metadata.ownerReferences).toBeUndefined();
+    const service = server.storage.get(services, namespace, names.webhook);
+    const networkPolicy = server.storage.get(networkPolicies, namespace, names.webhook);
+    for (const { metadata } of [service, networkPolicy]) expect(metadata.ownerReferences).toBeUndefined();
+    // The API server reaches the listener through both, on whatever port it listens.
+    expect(service['spec']).toMatchObject({ ports: [{ port: 443, targetPort: port }] });
+    expect(networkPolicy['spec']).toMatchObject({ ingress: [{ ports: [{ port }] }] });
     let answer: string | undefined;
     await passUntil(() => harness!.manager.idle, 'the caches');
     const body = {

@@ -83,7 +83,7 @@ const recheckMs = 2_000;
  */
 export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSettings): void {
   const { cache } = env;
-  const { namespace, mode, url } = settings;
+  const { namespace, mode, port, url } = settings;
   const converted = kinds.filter(({ group, kind }) => Object.hasOwn(settings.converters, `${group}/${kind}`));
   const serves = mode !== 'off' || converted.length > 0;
   const secrets = managedSecrets(cache, namespace);
@@ -114,7 +114,7 @@ export function setupAdmission(env: ControllerEnvironment, settings: AdmissionSe
     async reconcile({ client, logger, signal }) {
       const source = identity.source();
       if (serves && !source) return { requeueAfterMs: recheckMs };
-      const wanted = serves ? renderAdmission({ namespace, mode, caBundle: source!.current.ca, url }) : [];
+      const wanted = serves ? renderAdmission({ namespace, mode, port, caBundle: source!.current.ca, url }) : [];
       for (const { metadata } of wanted) metadata.labels = { ...metadata.labels, [marker]: 'true' };
       const owner = serves ? await installationOwner({ client, signal }) : undefined;
       if (owner === 'going') return { requeueAfterMs: recheckMs };
