@@ -25,6 +25,13 @@ test('keys are the names of flags; numbers and words are taken as they are writt
   expect(read('app-id: 7\nlog-level: debug # loud\n')).toEqual({ appId: '7', logLevel: 'debug' });
 });
 
+test.each(['0.10', '0123', '1e3', '12345678901234567890', '0x1F', 'true', '"0123"'])(
+  'the value %s keeps all its characters',
+  (value) => {
+    expect(read(`log-level: ${value} # a comment\n`)).toEqual({ logLevel: value.replaceAll('"', '') });
+  },
+);
+
 test('an empty file sets nothing', () => {
   expect(read('# nothing yet\n')).toEqual({});
 });
@@ -35,6 +42,7 @@ test.each([
   ['a list', '- app-id', /must be a map of settings/],
   ['a nested value', 'log-level: {a: SECRET}', /log-level must be one plain value/],
   ['an empty value', 'log-level:', /log-level must be one plain value/],
+  ['a null', 'log-level: null', /log-level must be one plain value/],
   ['a file that is not YAML', 'log-level: "SECRET', /line 1: missing char/],
   ['a file that is too large', `# ${'x'.repeat(70_000)}`, /is larger than 65536 bytes/],
 ])('%s is refused, and the error names the place but not the value', (_case, text, message) => {

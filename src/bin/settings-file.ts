@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { parseDocument } from 'yaml';
+import { isScalar, parseDocument } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
 import { fileKeyOf, type SettingSources, type SettingTable } from '../base/settings.ts';
 
@@ -24,7 +24,11 @@ export function readSettingsFile(path: string, table: SettingTable): NonNullable
     const key = keys.get(name);
     if (key === undefined) refuse(`${JSON.stringify(name)} is not a setting of this command; see --help`);
     else if (!['string', 'number', 'boolean'].includes(typeof value)) refuse(`${name} must be one plain value`);
-    else values[key] = String(value);
+    else {
+      const node = document.get(name, true);
+      // The text of a number is not always that of its value: `0123`, `1.10`.
+      values[key] = isScalar(node) && typeof value === 'number' ? node.source! : String(value);
+    }
   }
   return { name: path, values };
 }
