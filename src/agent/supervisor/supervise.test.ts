@@ -219,6 +219,13 @@ test('on a full disk the instrument starts with the last copy of another config,
   await runs('a: 2\n');
 });
 
+test('on a full disk a copy that a power loss has emptied is none: the supervisor ends with 255', async () => {
+  await endOnFullDisk();
+  writeFileSync(join(dir, 'own', 'config.yaml'), '');
+  start('exit 0');
+  expect(await ended).toBe(255);
+});
+
 test('a config that cannot be copied ends the supervisor with 255 when there is no copy yet', async () => {
   mkdirSync(join(dir, 'own', 'config.yaml.tmp'), { recursive: true });
   start(notes);

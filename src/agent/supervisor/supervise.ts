@@ -240,7 +240,8 @@ export class Supervisor {
 }
 
 function replace(path: string, bytes: string | Uint8Array): void {
-  writeFileSync(`${path}.tmp`, bytes, { mode: 0o644 });
+  // On disk before the rename: after a power loss, the name must not lead to a part of the bytes.
+  writeFileSync(`${path}.tmp`, bytes, { mode: 0o644, flush: true });
   renameSync(`${path}.tmp`, path);
 }
 
@@ -248,10 +249,11 @@ function hashOf(bytes: Uint8Array): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
-/** Empty for a file that is missing or cannot be read. */
+/** Empty for a file that is missing, cannot be read or has no bytes, as after a power loss. */
 function hashOfFile(path: string): string {
   try {
-    return hashOf(readFileSync(path));
+    const bytes = readFileSync(path);
+    return bytes.length === 0 ? '' : hashOf(bytes);
   } catch {
     return '';
   }
