@@ -39,6 +39,22 @@ test.each(['RestartBackOff', 'ImagePullFailed'] as const)('a node whose instrume
   expect(programmed(web, [node]).condition).toMatchObject({ reason, message: '0/1 nodes run generation 2; a: words' });
 });
 
+test('failed nodes are named before unreachable ones, and the message says how many it does not name', () => {
+  const silent = Array.from({ length: 17 }, (_, i) => {
+    const node = new NodeState(`a${String(i).padStart(2, '0')}`);
+    node.ready = true;
+    node.lost(new Error('no route'));
+    return node;
+  });
+  const failed = new NodeState('z');
+  failed.ready = failed.reachable = true;
+  failed.failure = { reason: 'OutOfMemory', message: 'words', hash: 'h', yamlHash: null, alone: false };
+  const { condition, failedNodes, unnamed } = programmed(web, [...silent, failed]);
+  expect(failedNodes.map(({ name }) => name).slice(0, 2)).toEqual(['z', 'a00']);
+  expect([failedNodes.length, unnamed]).toEqual([16, 2]);
+  expect(condition.message).toMatch(/; z: OutOfMemory words; a00: .*; a01: .*; and 15 more$/);
+});
+
 /** A ready node that runs a config with these generations. */
 function running(generations: CaptureConfig['generations']): NodeState {
   const node = new NodeState('node-1');

@@ -17,8 +17,10 @@ export interface Programmed {
   updated: number;
   failed: number;
   condition: ConditionInput;
-  /** At most 16 rows, in the order of their names; `failed` counts all failed nodes. */
+  /** At most 16 rows: failed nodes before unreachable ones, then by name. `failed` counts all failed nodes. */
   failedNodes: FailedNode[];
+  /** Number of failed and unreachable nodes that have no row. */
+  unnamed: number;
 }
 
 /** Reasons of `Programmed` that pass by themselves. */
@@ -36,9 +38,9 @@ export function programmed(object: TrafficMonitor | ClusterTrafficPolicy, nodes:
   const desired = nodes.filter((n) => n.ready);
   const runs = (n: NodeState): boolean => (generationOf(n.runningGenerations ?? {}, key) ?? -1) >= generation;
   const behind = desired.filter((n) => !runs(n));
-  const failed = desired.filter((n) => n.trouble !== null && !runs(n));
+  const failed = behind.filter((n) => n.trouble !== null).toSorted(byName);
   // A node that has not been contacted yet does not count as unreachable.
-  const silent = behind.filter((n) => n.trouble === null && !n.reachable && n.error !== null);
+  const silent = behind.filter((n) => n.trouble === null && !n.reachable && n.error !== null).toSorted(byName);
   const rows = [
     ...failed.map((n) => ({ name: n.name, reason: n.trouble!.reason, message: n.trouble!.message })),
     ...silent.map((n) => ({
@@ -46,13 +48,14 @@ export function programmed(object: TrafficMonitor | ClusterTrafficPolicy, nodes:
       reason: 'Unreachable',
       message: n.error ?? 'the agent has not answered yet',
     })),
-  ].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  ];
   const updated = desired.length - behind.length;
   return {
     desired: desired.length,
     updated,
     failed: failed.length,
     failedNodes: rows.slice(0, maxRows).map((r) => ({ ...r, message: cutToUnits(r.message, 1024) })),
+    unnamed: Math.max(0, rows.length - maxRows),
     condition: {
       type: 'Programmed',
       ...verdict(generation, desired.length, updated, { known: nodes, ready: desired, failed, silent, behind }, rows),
@@ -76,7 +79,8 @@ function verdict(
   const counted = desired > 0 ? gapText(nodes.ready) : noneText(nodes.known.length);
   const progress = `${updated}/${desired} nodes run generation ${generation}${counted}`;
   const rest = rows.slice(0, 3).map((r) => cutToUnits(`${r.name}: ${r.reason} ${r.message}`, 200));
-  const message = [progress, ...rest].join('; ');
+  const more = rows.length - rest.length;
+  const message = [progress, ...rest, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
   if (nodes.behind.length === 0) return { status: 'True', reason: 'Programmed', message: progress };
   const paused = nodes.behind.filter((n) => n.hold === 'Paused');
   if (paused.length > 0) {
@@ -97,6 +101,8 @@ function verdict(
   const gathered = spaced.length > 0 ? `; rollout.minInterval gathers edits${untilText(spaced)}` : '';
   return { status: 'False', reason: 'RollingOut', message: `${message}${gathered}` };
 }
+
+const byName = (a: NodeState, b: NodeState): number => (a.name < b.name ? -1 : 1);
 
 /** Why no node counts, where so many are in scope. */
 function noneText(inScope: number): string {

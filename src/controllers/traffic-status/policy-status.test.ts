@@ -48,3 +48,19 @@ test('a policy whose nodes are all not Ready says that it counts none of them', 
   expect(of('CapturingFlows')).toMatchObject({ status: 'True', reason: 'Enabled' });
   expect(of('Programmed').message).toBe('0/0 nodes run generation 1; none of the 3 nodes in scope is Ready');
 });
+
+test('Degraded counts the nodes that it does not name', () => {
+  const object = aPolicy('p', {});
+  const outcome = compile(aWorld({ policies: [object] })).policies.get('p')!;
+  const degraded = (count: number): string => {
+    const nodes = Array.from({ length: count }, (_, i) => {
+      const node = new NodeState(`node-${i}`);
+      node.ready = true;
+      node.lost(new Error('no route'));
+      return node;
+    });
+    return policyStatus({ object, outcome, nodes, now: 0 }).conditions!.find((c) => c.type === 'Degraded')!.message;
+  };
+  expect(degraded(2)).toBe('node-0, node-1');
+  expect(degraded(20)).toMatch(/^(node-\d+, ){15}node-\d+ and 4 more$/);
+});

@@ -56,6 +56,7 @@ function conditionsOf(
 ): ConditionInput[] {
   const degraded = rollout.condition.reason === 'NodesFailed' || rollout.condition.reason === 'RolloutPaused';
   const silent = rollout.failedNodes.some((n) => n.reason === 'Unreachable');
+  const more = rollout.unnamed > 0 ? ` and ${rollout.unnamed} more` : '';
   const conditions: ConditionInput[] = [
     ...acceptance(outcome, rollout),
     degraded || silent
@@ -63,7 +64,7 @@ function conditionsOf(
           type: 'Degraded',
           status: 'True',
           reason: degraded ? 'NodesFailed' : 'NodesUnreachable',
-          message: rollout.failedNodes.map((n) => n.name).join(', '),
+          message: rollout.failedNodes.map((n) => n.name).join(', ') + more,
         }
       : { type: 'Degraded', status: 'False', reason: 'AllNodesReady', message: '' },
     limitsExceeded(dropped),
