@@ -84,6 +84,7 @@ test('a node that has got no config yet, and runs the one that agents start with
 test.each<[string, number | string, number, number]>([
   ['a tenth of thirty nodes is three', '10%', 30, 3],
   ['a tenth of three nodes is rounded up to one', '10%', 3, 1],
+  ['7 % of a hundred nodes are seven', '7%', 100, 7],
   ['a number is taken as it is', 2, 30, 2],
   ['a share of 0% still lets one go', '0%', 30, 1],
 ])('at most maxUnavailable at a time: %s', (_sentence, maxUnavailable, size, expected) => {

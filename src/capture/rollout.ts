@@ -156,7 +156,7 @@ const pacing: ReadonlySet<HoldReason> = new Set(['MinInterval', 'RestartBudget',
 function allowance(group: readonly RolloutNode[]): number {
   const limit = group[0]?.rules.maxUnavailable ?? '100%';
   const share = /^([0-9]+)%$/.exec(String(limit));
-  return Math.max(1, share ? Math.ceil((Number(share[1]) / 100) * group.length) : Number(limit));
+  return Math.max(1, share ? Math.ceil((Number(share[1]) * group.length) / 100) : Number(limit));
 }
 
 function canariesFirst(a: RolloutNode, b: RolloutNode): number {
