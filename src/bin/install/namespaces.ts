@@ -1,5 +1,5 @@
 import type { KubeObject, OwnerReference, ResourceRef } from '../../api/meta.ts';
-import { failureConfigMap } from '../../controllers/capture/failure-memory.ts';
+import { failureConfigMap } from '../../controllers/capture/failures/failure-memory.ts';
 import { coreResources, isNotFound, listAll, namespacedResources, type KubeClient } from '../../kube/index.ts';
 import { names } from '../../render/index.ts';
 import { keyOf, keyText } from '../../runtime/index.ts';

@@ -1,4 +1,3 @@
-import { coreResources } from '../../kube/index.ts';
 import { CaptureWorld } from '../../testing/capture/operator.ts';
 import { until } from '../../testing/until.ts';
 
@@ -92,7 +91,8 @@ test('what waits on a node that the last pod has left stays there with its token
   agent.update({ exports: [{ ...waits, pendingBytes: 7 }] });
   await until('the status', () => world.hub.nodes.get('node-1')?.status?.exports);
   const configs = agent.taken.length;
-  world.api.storage.remove(coreResources.pods, 'shop', 'checkout-1');
+  // A pod that is deleted would be remembered for ten minutes.
+  world.putPod('shop/checkout-1', 'node-1', { app: 'other' });
   await until('the config without the pod', () => agent.config?.monitors[0]?.pods.length === 0);
   expect(agent.config!.monitors[0]!.exports).toHaveLength(1);
   // A compile for each change of what waits would be one for each status of each agent.

@@ -9,7 +9,7 @@ import {
   instrumentWait,
   type InstrumentFault,
   type InstrumentWait,
-} from './instrument-fault.ts';
+} from './failures/instrument-fault.ts';
 
 const agentContainerName = 'agent';
 

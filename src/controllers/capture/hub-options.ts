@@ -3,7 +3,7 @@ import type { Logger } from '../../base/logger.ts';
 import type { AgentTransport, CompileEnvironment, CompileInput } from '../../capture/index.ts';
 import type { ReadSecret } from './exports/export-secrets.ts';
 import type { AgentPod } from './facts.ts';
-import type { FailureMemory } from './failure-memory.ts';
+import type { FailureMemory } from './failures/failure-memory.ts';
 import type { CaptureMetrics } from './metrics.ts';
 import type { RestartBudgetRules } from './restart-budget.ts';
 

@@ -6,7 +6,7 @@ import { AgentLink, type LinkDeps } from './agent-link.ts';
 import { Files, namespacesByNode } from './concern.ts';
 import { Debounce } from './debounce.ts';
 import { ExportSecretStore, type SecretAbsence } from './exports/export-secrets.ts';
-import type { RememberedFailure } from './failure-memory.ts';
+import type { RememberedFailure } from './failures/failure-memory.ts';
 import type { HubChange, HubOptions, World } from './hub-options.ts';
 import { knownOf, NodeState } from './node-state.ts';
 import { UnsentExports } from './exports/unsent-exports.ts';

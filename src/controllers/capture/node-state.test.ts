@@ -1,7 +1,7 @@
 import { compile } from '../../capture/compile/compile.ts';
 import { planRollout, type Ack, type AgentStatus, type PodFacts } from '../../capture/index.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import type { InstrumentFault, InstrumentWait } from './instrument-fault.ts';
+import type { InstrumentFault, InstrumentWait } from './failures/instrument-fault.ts';
 import { knownOf, NodeState } from './node-state.ts';
 
 const wall = Date.UTC(2026, 0, 1, 12);

@@ -13,11 +13,11 @@ import {
 } from '../../capture/index.ts';
 import { Files } from './concern.ts';
 import type { AgentPod } from './facts.ts';
-import type { RememberedFailure } from './failure-memory.ts';
-import { isLasting, type InstrumentFault, type InstrumentWait } from './instrument-fault.ts';
+import type { RememberedFailure } from './failures/failure-memory.ts';
+import { isLasting, type InstrumentFault, type InstrumentWait } from './failures/instrument-fault.ts';
 import { SpanDrops } from './limits.ts';
 import { RestartBudget, restartBudgetRules, restartCauses } from './restart-budget.ts';
-import { isUnwritten, writeRetryMs } from './write-failure.ts';
+import { isUnwritten, writeRetryMs } from './failures/write-failure.ts';
 
 /** A config whose content is known. */
 export interface KnownConfig {
@@ -412,7 +412,7 @@ export class NodeState {
 
   /**
    * From here on a failure is one of another file. An instrument that failed until now is unfit, unless the file that
-   * it holds is to blame. That may be so while it ran an earlier file and not this one.
+   * it holds may be to blame: it has run another file, but never this one.
    */
   #startsAnew(): void {
     const mayBlame = this.lastGood !== null && this.lastGood.yamlHash !== this.#held?.known?.yamlHash;

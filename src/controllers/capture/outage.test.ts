@@ -1,7 +1,7 @@
 import { compile } from '../../capture/compile/compile.ts';
 import { planRollout, type Ack, type AgentStatus, type NodeConfig } from '../../capture/index.ts';
 import { aMonitor, aPod, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import type { InstrumentFault, InstrumentWait } from './instrument-fault.ts';
+import type { InstrumentFault, InstrumentWait } from './failures/instrument-fault.ts';
 import { knownOf, NodeState, type KnownConfig } from './node-state.ts';
 
 const policies = [aPolicy('p', { rollout: { minInterval: '60s', maxUnavailable: 1 } })];

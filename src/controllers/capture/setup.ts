@@ -17,7 +17,7 @@ import {
   type PodObject,
 } from './facts.ts';
 import { DepartedPods } from './departed-pods.ts';
-import { FailureMemory } from './failure-memory.ts';
+import { FailureMemory } from './failures/failure-memory.ts';
 import { controllerTransport } from './controller-transport.ts';
 import { CaptureHub } from './hub.ts';
 import type { World } from './hub-options.ts';

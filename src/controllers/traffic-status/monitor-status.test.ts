@@ -2,7 +2,7 @@ import { trafficMonitorConditions, type TrafficMonitor } from '../../api/v1alpha
 import type { AgentStatus, CaptureObstacle, MonitorOutcome } from '../../capture/index.ts';
 import { compile } from '../../capture/compile/compile.ts';
 import { aMonitor, aPolicy, aWorld } from '../../testing/capture/world.ts';
-import type { InstrumentFault } from '../capture/instrument-fault.ts';
+import type { InstrumentFault } from '../capture/failures/instrument-fault.ts';
 import { NodeState } from '../capture/node-state.ts';
 import { monitorStatus } from './monitor-status.ts';
 

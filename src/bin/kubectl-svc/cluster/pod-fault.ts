@@ -1,6 +1,6 @@
 import { conditionOf, containersOf, holds, type ContainerStatus } from '../../../api/statuses.ts';
 import type { PodObject } from '../../../controllers/capture/facts.ts';
-import { instrumentContainerName, instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+import { instrumentContainerName, instrumentFault } from '../../../controllers/capture/failures/instrument-fault.ts';
 
 /** A pod with the status of its containers and conditions. */
 export type PodWithStatus = PodObject;

@@ -5,7 +5,7 @@ import { no, note, unknown, yes } from '../../../capture/explain/index.ts';
 import { objectOfKey, type CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
 import { findCondition } from '../../../runtime/index.ts';
-import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+import { instrumentFault } from '../../../controllers/capture/failures/instrument-fault.ts';
 import { isReadyPod, podFault } from '../cluster/pod-fault.ts';
 import { itemsOf, listedMonitors, named, type ClusterView } from '../cluster/view.ts';
 import { leftOut, podsOf, wantsAgent } from '../status/components.ts';

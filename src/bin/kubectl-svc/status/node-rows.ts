@@ -1,6 +1,6 @@
 import { compile, type CompileResult } from '../../../capture/index.ts';
 import { isReadyNode, runsAgents } from '../../../controllers/capture/facts.ts';
-import { instrumentFault } from '../../../controllers/capture/instrument-fault.ts';
+import { instrumentFault } from '../../../controllers/capture/failures/instrument-fault.ts';
 import { compileInput } from '../cluster/compile-input.ts';
 import { operatorEnvironment } from '../cluster/operator-environment.ts';
 import { isReadyPod, podFault, type PodWithStatus } from '../cluster/pod-fault.ts';

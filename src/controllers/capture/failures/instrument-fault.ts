@@ -1,6 +1,6 @@
-import { cutToUnits } from '../../base/text/texts.ts';
-import type { ContainerStatus, Terminated } from '../../api/statuses.ts';
-import { isPullReason } from '../pod-trouble.ts';
+import { cutToUnits } from '../../../base/text/texts.ts';
+import type { ContainerStatus, Terminated } from '../../../api/statuses.ts';
+import { isPullReason } from '../../pod-trouble.ts';
 
 /** Why the last run of a node's instrument ended, as its pod's status reports it. */
 export interface InstrumentFault {

@@ -1,4 +1,4 @@
-import { writeFailed, type Ack } from '../../capture/index.ts';
+import { writeFailed, type Ack } from '../../../capture/index.ts';
 
 /**
  * How long an agent that could not write a config is sent nothing. Each attempt costs the bytes of a config, and a full

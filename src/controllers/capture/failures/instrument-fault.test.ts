@@ -1,4 +1,4 @@
-import type { ContainerStatus } from '../../api/statuses.ts';
+import type { ContainerStatus } from '../../../api/statuses.ts';
 import { instrumentFault, instrumentWait, isLasting } from './instrument-fault.ts';
 
 const ended = (message: string, more: object = {}): ContainerStatus[] => [

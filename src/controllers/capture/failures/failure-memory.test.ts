@@ -1,7 +1,7 @@
-import { OperatorError } from '../../base/errors.ts';
-import { silentLogger } from '../../base/logger.ts';
-import { FakeClock } from '../../testing/fake-clock.ts';
-import { until } from '../../testing/until.ts';
+import { OperatorError } from '../../../base/errors.ts';
+import { silentLogger } from '../../../base/logger.ts';
+import { FakeClock } from '../../../testing/fake-clock.ts';
+import { until } from '../../../testing/until.ts';
 import { FailureMemory, type RememberedFailure } from './failure-memory.ts';
 
 const failure = (node: string, message = 'CAP_BPF'): RememberedFailure => ({

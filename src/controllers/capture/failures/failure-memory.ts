@@ -1,14 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox';
 import { TypeCompiler } from '@sinclair/typebox/compiler';
-import { canonicalJson } from '../../base/canonical-json.ts';
-import { sleep, type Clock } from '../../base/clock.ts';
-import { errorText, isOperatorError } from '../../base/errors.ts';
-import type { Logger } from '../../base/logger.ts';
-import { cutToUnits } from '../../base/text/texts.ts';
-import { coreResources, type KubeClient } from '../../kube/index.ts';
-import type { KubeObject } from '../../api/meta.ts';
-import { fieldManagerOf } from '../apply-set.ts';
-import { Debounce } from './debounce.ts';
+import { canonicalJson } from '../../../base/canonical-json.ts';
+import { sleep, type Clock } from '../../../base/clock.ts';
+import { errorText, isOperatorError } from '../../../base/errors.ts';
+import type { Logger } from '../../../base/logger.ts';
+import { cutToUnits } from '../../../base/text/texts.ts';
+import { coreResources, type KubeClient } from '../../../kube/index.ts';
+import type { KubeObject } from '../../../api/meta.ts';
+import { fieldManagerOf } from '../../apply-set.ts';
+import { Debounce } from '../debounce.ts';
 
 const failureSchema = Type.Object({
   node: Type.String({ minLength: 1, maxLength: 253 }),
