@@ -38,7 +38,6 @@ export type { FileLayer, ReadableFile, WritableFile } from './disk/file-layer.ts
 export {
   buildStreamedRead,
   createRemoteReadHandler,
-  defaultReadSamples,
   decodeReadRequest,
   encodeReadRequest,
   negotiateResponse,

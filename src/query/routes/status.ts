@@ -2,7 +2,6 @@ import { availableParallelism, hostname } from 'node:os';
 import type { Clock } from '../../base/clock.ts';
 import { formatDuration } from '../../base/duration.ts';
 import { fileKeyOf } from '../../base/settings.ts';
-import { defaultReadSamples } from '../../tsdb/index.ts';
 import type { HeldTo } from '../run/runner-options.ts';
 import type { QuerySettings } from '../settings.ts';
 
@@ -63,7 +62,6 @@ export function flags(settings: QuerySettings, held: HeldTo): Record<string, str
     ...(held.maxSeries === Infinity ? {} : { 'query.max-series': String(held.maxSeries) }),
     'storage.remote.read-concurrent-limit': '10',
     'storage.remote.read-max-bytes-in-frame': '1048576',
-    'storage.remote.read-sample-limit': String(defaultReadSamples),
     'web.enable-admin-api': 'false',
     'web.enable-lifecycle': 'false',
     'web.enable-remote-write-receiver': 'false',

@@ -22,7 +22,7 @@ export const partitionHeader = 'x-svc-partition-clean';
 export interface RemoteReadLimits {
   /** Largest request after decompression. Default 2 MiB. The HTTP server must cap the body itself, too. */
   readonly maxRequestBytes?: number;
-  /** Most samples of a SAMPLES answer, which is held in memory as a whole. Default: `defaultReadSamples`. */
+  /** Most samples of a SAMPLES answer, which is held in memory as a whole. Default 10 million. */
   readonly maxSamples?: number;
   /** A frame of a streamed answer is closed at about this size. Default 1 MiB. */
   readonly maxFrameBytes?: number;
@@ -62,7 +62,7 @@ export interface RemoteReadHttpResponse {
 }
 
 /** Most samples of a SAMPLES answer. */
-export const defaultReadSamples = 10_000_000;
+const defaultReadSamples = 10_000_000;
 
 /** Answers one remote-read request, independent of any HTTP framework. */
 export type RemoteReadHandler = (request: RemoteReadHttpRequest) => Promise<RemoteReadHttpResponse>;
