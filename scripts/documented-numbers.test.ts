@@ -63,7 +63,10 @@ const claims: Claim[] = [
     factor: MiB,
   },
   { says: [guide('upgrade'), /(\d+)% unless set/], is: ['src/render/input.ts', /agentMaxUnavailable: '(\d+)%'/] },
-  { says: [guide('admission'), /port (\d+) of the operator/], is: ['src/render/names.ts', /webhook: (\d+)/] },
+  {
+    says: [guide('admission'), /port (\d+) of the operator/],
+    is: ['src/controllers/operator-settings.ts', /webhooks', default: '(\d+)'/],
+  },
   { says: [guide('admission'), /answers within (\d+) s/], is: ['src/render/admission.ts', /timeoutSeconds: (\d+)/] },
   {
     says: [guide('autoscaling'), /may look at ([\d,]+) samples of each series/],

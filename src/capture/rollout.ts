@@ -63,7 +63,7 @@ export interface RolloutPlan {
  * after the canaries are Running. With `pauseOnFailure` no further node gets a file that failed on a node of the group.
  * A file that failed on a node is not sent there again. A node whose instrument fails with any file gets each file, but
  * takes no place of `maxUnavailable`, and its failure pauses nothing. An agent that could not write a config is sent
- * nothing for a minute. Other nodes wait for neither of the two, unless it is a canary. A node that runs its seed
+ * nothing for a minute. Other nodes wait for such nodes only if they are canaries. A node that runs its seed
  * captures nothing yet and does not wait for others. A node without a pod that the change concerns gets the file, but
  * does not restart until such a pod comes; canaries restart in any case, because the others wait for their result. Edits
  * in a namespace that has used its restart budget are gathered until the namespace may cause the next restart. When a

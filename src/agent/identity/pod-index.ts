@@ -5,8 +5,8 @@ import { ownerAttributes, type PodIdentity } from './pod-identity.ts';
 /**
  * The pods of this node, indexed by name, by IP address and by owner.
  * Guarantees: a deleted pod is found for another `rememberMs`, because its last data arrives after its deletion. A pod
- * that has run to completion is found by name until then, but by address for `rememberMs` only: a pod of another node
- * may get the address.
+ * that has run to completion is found by name for as long, but by address only until `rememberMs` after its end: a pod
+ * of another node may get the address.
  */
 export class PodIndex {
   readonly #byName = new Map<string, PodIdentity>();

@@ -54,7 +54,7 @@ async function install(from: string, to: string): Promise<void> {
 /** Compares contents, because a power loss can leave a file of the right length without its bytes. */
 async function haveSameBytes(from: string, to: string): Promise<boolean> {
   const present = await stat(to).catch(() => null);
-  return present?.size === (await stat(from)).size && (await digestOf(to)) === (await digestOf(from));
+  return present?.size === (await stat(from)).size && (await digestOf(to).catch(() => null)) === (await digestOf(from));
 }
 
 async function digestOf(path: string): Promise<string> {

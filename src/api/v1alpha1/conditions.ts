@@ -61,7 +61,7 @@ const programmed = {
     RestartsLimited:
       'The namespace has caused its share of restarts of the instrument; its edits are gathered until the time in the message.',
     RestartBackOff: 'Nothing failed: the kubelet waits before it starts an instrument again that ended with code 0.',
-    ImagePullFailed: refusals.ImagePullFailed,
+    ImagePullFailed: 'The instrument has ended on a node, and the kubelet cannot pull its image to start it again.',
   },
 } as const satisfies ConditionInfo;
 

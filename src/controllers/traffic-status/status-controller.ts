@@ -126,5 +126,12 @@ function conditionEvents<T extends KubeObject>(
   };
 }
 
-/** Reasons of transitional states, which are not faults. */
-const quiet: readonly string[] = ['RollingOut', 'RestartsLimited', 'RestartBackOff', 'NoTraffic', 'NoMatchingPods'];
+/** Reasons of transitional states and of what somebody wants, which are not faults. */
+const quiet: readonly string[] = [
+  'RollingOut',
+  'RestartsLimited',
+  'RestartBackOff',
+  'NoTraffic',
+  'NoMatchingPods',
+  'Excluded',
+];

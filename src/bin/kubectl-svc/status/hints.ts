@@ -67,7 +67,7 @@ export const ways: Readonly<Record<string, string>> = {
   AdmissionDenied: 'look at the webhook or policy that the message names',
   Conflict: 'rename or remove the object that is in the way',
   MissingDependency: 'create what the message names',
-  ImagePullFailed: 'check the image reference and imagePullSecrets',
+  ImagePullFailed: 'check the image that the pod names, its registry, and imagePullSecrets',
   ApplyFailed: 'it is tried again; see the log of the operator',
   RetriesExhausted: 'see the log of the operator; any edit of the object starts anew',
   Retrying: 'wait; the message says what failed',
