@@ -254,7 +254,7 @@ describe('print', () => {
     ' @ end() offset 1h',
     ' offset (step()+1m)',
   );
-  const duration = fc.constantFrom('5m', '90s', '1h30m', '250ms', '5m*2', 'range()/2', '(1m+30s)^1');
+  const duration = fc.constantFrom('5m', '90s', '1h30m', '250ms', '2002ms', '5m*2', 'range()/2', '(1m+30s)^1');
   const { vector } = fc.letrec<{ vector: string; scalar: string }>((tie) => ({
     scalar: fc.oneof(
       { maxDepth: 3 },

@@ -86,7 +86,8 @@ export function formatFloatPlain(value: number): string {
 function printNumber(value: number, isDuration: boolean): string {
   // Without a sign: `+Inf ^ 2` would be parsed as a plus before Inf ^ 2.
   if (!isDuration) return value === Infinity ? 'Inf' : formatFloatPlain(value);
-  const text = formatDurationLiteral(Math.abs(value) * 1000);
+  // The literal is whole milliseconds, which the product may miss: 2.002 * 1000 is a little less than 2002.
+  const text = formatDurationLiteral(Math.round(Math.abs(value) * 1000));
   return value < 0 ? `-${text}` : text;
 }
 

@@ -35,6 +35,12 @@ test.each([1, 46, 47, 50])('an expression of %d selectors that a monitor may hav
   expect(text.includes('timestamp(')).toBe(count <= 46);
 });
 
+test('a duration that is used as a number keeps its value', () => {
+  const expr = 'x > 2002ms';
+  const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
+  expect(provider.find(ask)!.value).toBe('x{k8s_namespace_name="shop"} > 2s2ms');
+});
+
 test('the matchers of an expression keep their order, on which the labels of absent() depend', () => {
   const expr = 'absent(a{job=~"x.*",job="x"})';
   const provider = monitorProvider(() => declaredMetrics([monitor('m', { name: 'rps', resource: 'pods', expr })]));
