@@ -93,6 +93,17 @@ test('twenty edits in quick succession cause a few pushes, not one each', async 
   expect(world.agents[0]!.taken.length - before).toBeLessThanOrEqual(3);
 });
 
+test('an exclusion is wanted: the Event about it is no Warning', async () => {
+  await aCluster(1);
+  world.putPod('monitoring/checkout-1', 'node-1', { app: 'checkout' });
+  world.putMonitor('monitoring/m', checkout);
+  const event = await until('the Event', () => {
+    world.refresh();
+    return world.api.storage.list(coreResources.events).find((one) => one['reason'] === 'Excluded');
+  });
+  expect(event['type']).toBe('Normal');
+});
+
 test('samples make a monitor Capturing, and without new samples it becomes NoTraffic', async () => {
   await aCluster(1);
   world.putMonitor('shop/m', checkout);
