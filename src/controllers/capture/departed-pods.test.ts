@@ -51,31 +51,33 @@ test('a pod that was never scheduled, is merely changed or was found ended has n
   expect([pods.list(0), pods.untilMs]).toEqual([[], Infinity]);
 });
 
-test('of a hundred pods of a namespace and more the newest are remembered, each name once', () => {
+test('of two hundred pods of a namespace and more the newest are remembered, each name once', () => {
   const pods = new DepartedPods();
-  for (let i = 0; i <= 100; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), i);
+  for (let i = 0; i <= 200; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), i);
   pods.note(deleted(aPod('job-2', 'node-1')), 2_000);
   pods.note(deleted(aPod('other', 'node-1')), 2_000);
   const names = pods.list(3_000).map(({ name }) => name);
-  expect([names.length, names[0], names.at(-2), names.at(-1)]).toEqual([100, 'job-3', 'job-2', 'other']);
+  expect([names.length, names[0], names.at(-2), names.at(-1)]).toEqual([200, 'job-3', 'job-2', 'other']);
 });
 
 test('pods of one namespace push out none of another, unless the node has too many', () => {
   const pods = new DepartedPods();
   pods.note(deleted(aPod('web-1', 'node-1', 'Running', 'other')), 0);
-  for (let i = 0; i < 101; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), 0);
+  for (let i = 0; i < 201; i++) pods.note(deleted(aPod(`job-${i}`, 'node-1')), 0);
   const names = (): string[] => pods.list(0).map(({ namespace, name }) => `${namespace}/${name}`);
-  expect([names().length, names()[0], names()[1]]).toEqual([101, 'other/web-1', 'shop/job-1']);
-  for (let i = 0; i < 900; i++) pods.note(deleted(aPod('web-1', 'node-1', 'Running', `tenant-${i}`)), 0);
+  expect([names().length, names()[0], names()[1]]).toEqual([201, 'other/web-1', 'shop/job-1']);
+  for (let i = 0; i < 800; i++) pods.note(deleted(aPod('web-1', 'node-1', 'Running', `tenant-${i}`)), 0);
   expect([names().length, names()[0], names()[1], names().at(-1)]).toEqual([
-    ...[1_000, 'other/web-1', 'shop/job-2', 'tenant-899/web-1'],
+    ...[1_000, 'other/web-1', 'shop/job-2', 'tenant-799/web-1'],
   ]);
 });
 
-test('a pod that is deleted before it ran is not remembered, one whose run nobody saw is', () => {
+test('a pod that is deleted before it had an address is not remembered, one whose run nobody saw is', () => {
   const pods = new DepartedPods();
   pods.note(deleted(aPod('bogus', 'node-1', 'Pending')), 0);
   expect(pods.list(0)).toEqual([]);
   pods.note(event('updated', aPod('job', 'node-1', 'Succeeded'), aPod('job', 'node-1', 'Pending')), 0);
-  expect(placesOf(pods, 0)).toEqual(['job on node-1']);
+  const starting = aPod('starting', 'node-1', 'Pending');
+  pods.note(deleted({ ...starting, status: { phase: 'Pending', podIP: '10.0.0.1' } }), 0);
+  expect(placesOf(pods, 0)).toEqual(['job on node-1', 'starting on node-1']);
 });

@@ -11,8 +11,11 @@ const rememberMs = 600_000;
 const stepMs = 30_000;
 /** The pods of a node that are remembered: each monitor's rule may repeat their names, and a config has a limit. */
 const maxPerNode = 1_000;
-/** So many of them are of one namespace at most: one that deletes many pods must not push out those of others. */
-const maxPerNamespace = 100;
+/**
+ * So many of them are of one namespace at most: one that deletes many pods must not make configs too large. It is more
+ * than the pods that a node usually has, so that a drain forgets none.
+ */
+const maxPerNamespace = 200;
 
 interface Departed {
   readonly pod: PodFacts;
@@ -22,7 +25,7 @@ interface Departed {
 /**
  * The pods that were deleted or have ended lately. Their last data reaches the agent after that, so the rules of their
  * node name them for another `rememberMs`. A pod that takes the name of such a pod on its node replaces it. A pod that
- * was deleted before it ran has no data.
+ * was deleted before it had an address has no data.
  * Units: all times are ms of the monotonic clock.
  */
 export class DepartedPods {
@@ -34,7 +37,8 @@ export class DepartedPods {
     const before = old ? podFacts(old) : null;
     const now = type === 'deleted' ? null : podFacts(object);
     if (now) this.#nodes.get(now.nodeName)?.delete(pathOf(now));
-    const neverRan = type === 'deleted' && old?.status?.phase === 'Pending';
+    // A pod is Pending also while its init containers and sidecars run; before that it has no address.
+    const neverRan = type === 'deleted' && old?.status?.phase === 'Pending' && old.status.podIP === undefined;
     if (before && before.nodeName !== now?.nodeName && !neverRan) this.#add(before, nowMs);
   }
 
