@@ -415,7 +415,9 @@ export class NodeState {
    * it holds may be to blame: it has run another file, but never this one.
    */
   #startsAnew(): void {
-    const mayBlame = this.lastGood !== null && this.lastGood.yamlHash !== this.#held?.known?.yamlHash;
+    const held = this.#held?.known?.yamlHash;
+    // Where no file has run yet, a refusal is more likely the file's fault than the instrument's.
+    const mayBlame = this.lastGood ? this.lastGood.yamlHash !== held : this.#failedFor === 'ConfigRefused';
     if (!mayBlame && this.status?.instrument.up === false) this.#unfitFor ??= this.#failedFor;
     this.#failedFor = null;
   }

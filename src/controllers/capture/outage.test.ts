@@ -197,6 +197,18 @@ test('an instrument that refuses any file does not pause the group', () => {
   expect([nextLeaders.failure?.reason, planBeside(nextLeaders, later)]).toEqual(['ConfigRefused', goesOn]);
 });
 
+test('two files that are refused where none has run yet pause the group twice', () => {
+  const node = aNode();
+  heard(node, { phase: 'Written' }, { up: false });
+  edit(node, next);
+  node.inPod(refusal, 0);
+  expect(planBeside(node, next)).toEqual(paused);
+  heard(node, { hash: of(next, 'node-1').hash, phase: 'Written' }, { up: false });
+  edit(node, later);
+  node.inPod({ uid: 'pod-1', fault: fault('t2', 'ConfigRefused') }, 0);
+  expect(planBeside(node, later)).toEqual(paused);
+});
+
 test('two bad edits, one directly after the other, pause the group twice', () => {
   const node = aNodeThatRan();
   edit(node, next);
