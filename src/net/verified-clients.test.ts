@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
 import { Agent, request, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type TLSSocket } from 'node:tls';
@@ -137,6 +139,19 @@ test('an answer without an end, and a session for messages, are cut', async () =
   await until('the end of the session', () => reason !== '' && ends.length === 2);
   expect(ends.toSorted()).toEqual(['session', 'stream']);
   caller.close();
+});
+
+test('a handshake that began before its authority was dropped opens no connection', async () => {
+  const port = await serve((_req, res) => res.end('data'));
+  const raw = createConnection({ host: '127.0.0.1', port });
+  await once(servers.at(-1)!, 'connection');
+  tls.rotate(await identity(after, after));
+  const socket = connect({ socket: raw, servername: 'localhost', ca: before.cert + after.cert, ...client });
+  let answer = '';
+  socket.on('error', () => {}).on('data', (part) => (answer += String(part)));
+  socket.write('GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+  await until('the end of the connection', () => socket.destroyed);
+  expect(answer).toBe('');
 });
 
 test('a connection that another protocol serves ends too', async () => {

@@ -13,6 +13,8 @@ const longestMs = 2 ** 31 - 1;
 export class VerifiedClients {
   readonly #open = new Set<TLSSocket>();
   readonly #end: (socket: TLSSocket) => void;
+  /** The authorities by which `judge` last went; undefined while they are those of the start. */
+  #cas: readonly X509Certificate[] | undefined;
 
   constructor(end: (socket: TLSSocket) => void) {
     this.#end = end;
@@ -21,6 +23,8 @@ export class VerifiedClients {
   /** Follows a connection whose handshake is done. It ends with the life of its certificate. */
   follow(socket: TLSSocket): void {
     if (!socket.authorized || socket.destroyed) return;
+    // A handshake that began before a change was verified against the authorities of then.
+    if (this.#cas && !isIssuedBy(chainOf(socket), this.#cas, Date.now())) return this.#end(socket);
     this.#open.add(socket);
     const endsAt = Date.parse(socket.getPeerCertificate().valid_to);
     let timer: NodeJS.Timeout | undefined;
@@ -38,7 +42,7 @@ export class VerifiedClients {
 
   /** Ends the connections whose certificates are of none of these authorities, PEM. */
   judge(ca: string): void {
-    const cas = certificatesOf(ca);
+    const cas = (this.#cas = certificatesOf(ca));
     for (const socket of this.#open) if (!isIssuedBy(chainOf(socket), cas, Date.now())) this.#end(socket);
   }
 }
