@@ -103,16 +103,13 @@ export class Exporter {
   }
 
   async run(): Promise<void> {
-    const { queue, clock, signal, hasSecret } = this.#options;
+    const { queue, clock, signal } = this.#options;
     try {
       while (!signal.aborted) {
-        if (!hasSecret()) {
-          this.#become('NoSecret', `Secret ${this.#options.destination.rule.secret ?? ''} has not been delivered`);
+        if (this.#lacksSecret()) {
           await sleep(clock, batchMs, signal);
           continue;
         }
-        // Said at once, not after the next accepted round: with an empty queue that may take hours.
-        if (this.#state === 'NoSecret') this.#become('Sending', '');
         const round = queue.pendingBytes > 0 ? await queue.next(roundItems) : null;
         if (!round) await sleep(clock, batchMs, signal);
         else {
@@ -136,6 +133,12 @@ export class Exporter {
       ...(round.spans.length > 0 ? [[() => sender.spans(round.spans)]] : []),
     ];
     while (left.length > 0) {
+      // The value may have been taken back since the last attempt.
+      if (this.#lacksSecret()) {
+        await sleep(this.#options.clock, batchMs, this.#options.signal);
+        if (!queue.holds(round)) return;
+        continue;
+      }
       const sent = await sendEach(left);
       this.#options.signal.throwIfAborted();
       if (sent.results.length > 0) this.#note(sent.results.reduce(addResults));
@@ -146,6 +149,18 @@ export class Exporter {
     }
     this.#failures = 0;
     this.#become('Sending', '');
+  }
+
+  /** Whether the destination's Secret is not here, without which nothing is sent; the state says so. */
+  #lacksSecret(): boolean {
+    const { hasSecret, destination } = this.#options;
+    if (!hasSecret()) {
+      this.#become('NoSecret', `Secret ${destination.rule.secret ?? ''} has not been delivered`);
+      return true;
+    }
+    // Said at once, not after the next accepted round: with an empty queue that may take hours.
+    if (this.#state === 'NoSecret') this.#become('Sending', '');
+    return false;
   }
 
   #note({ taken, refused, reason }: SendResult): void {

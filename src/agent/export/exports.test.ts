@@ -571,6 +571,22 @@ test('a token ends with the last destination that names it, and does not serve a
   expect(requests.map(({ path }) => path).toSorted()).toEqual(['/b']);
 });
 
+test('nothing is sent without the token, also if it is taken back while a round is tried again', async () => {
+  answer = { status: 503, text: '' };
+  exports.setConfig(waiting());
+  exports.setSecrets({ revision: 'r1', secrets: { 'ns/s/key': 'token' } });
+  await take(series);
+  await comesTrue(() => requests.length > 0);
+  exports.setSecrets({ revision: 'r2', secrets: {} });
+  await comesTrue(() => statusOf('a')?.state === 'NoSecret');
+  answer = { status: 204, text: '' };
+  exports.setSecrets({ revision: 'r3', secrets: { 'ns/s/key': 'new' } });
+  await comesTrue(() => statusOf('a')?.sent === 1);
+  expect(statusOf('a')).toMatchObject({ state: 'Sending', pendingBytes: 0 });
+  const shown = requests.map(({ headers }) => headers.authorization);
+  expect([new Set(shown.slice(0, -1)), shown.at(-1)]).toEqual([new Set(['Bearer token']), 'Bearer new']);
+});
+
 test('a destination that leaves has its token until its queue is removed, whatever is delivered meanwhile', async () => {
   answer = { status: 503, text: '' };
   exports.setConfig(waiting());
