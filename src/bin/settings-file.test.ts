@@ -5,7 +5,7 @@ import { integerSetting, textSetting } from '../base/settings.ts';
 import { readSettingsFile } from './settings-file.ts';
 
 const table = {
-  appId: integerSetting({ help: 'id' }, 1, 9),
+  appId: integerSetting({ help: 'id' }, 1, 1_000),
   logLevel: textSetting({ help: 'level', default: 'info' }),
 };
 
@@ -32,6 +32,15 @@ test.each(['0.10', '0123', '1e3', '12345678901234567890', '0x1F', 'true', '"0123
   },
 );
 
+test.each([
+  ['1e3', '1000'],
+  ['+5', '5'],
+  ['30.0', '30'],
+  ['0x1F', '31'],
+])('a setting that is a whole number takes %s as YAML understands it', (written, value) => {
+  expect(read(`app-id: ${written}`)).toEqual({ appId: value });
+});
+
 test('an empty file sets nothing', () => {
   expect(read('# nothing yet\n')).toEqual({});
 });
@@ -42,6 +51,7 @@ test.each([
   ['a list', '- app-id', /must be a map of settings/],
   ['a nested value', 'log-level: {a: SECRET}', /log-level must be one plain value/],
   ['an empty value', 'log-level:', /log-level must be one plain value/],
+  ['an alias', 'app-id: &a 7\nlog-level: *a', /aliases are not allowed/],
   ['a null', 'log-level: null', /log-level must be one plain value/],
   ['a file that is not YAML', 'log-level: "SECRET', /line 1: missing char/],
   ['a file that is too large', `# ${'x'.repeat(70_000)}`, /is larger than 65536 bytes/],

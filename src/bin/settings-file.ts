@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { isScalar, parseDocument } from 'yaml';
+import { isScalar, parseDocument, visit } from 'yaml';
 import { errorText, OperatorError } from '../base/errors.ts';
 import { fileKeyOf, type SettingSources, type SettingTable } from '../base/settings.ts';
 
@@ -16,7 +16,8 @@ export function readSettingsFile(path: string, table: SettingTable): NonNullable
   const document = parseDocument(readText(path, refuse), { schema: 'core', uniqueKeys: true });
   const [fault] = document.errors;
   if (fault) refuse(`line ${fault.linePos?.[0].line ?? '?'}: ${fault.code.toLowerCase().replaceAll('_', ' ')}`);
-  const content: unknown = document.toJS({ maxAliasCount: 0 }) ?? {};
+  visit(document, { Alias: () => refuse('aliases are not allowed') });
+  const content: unknown = document.toJS() ?? {};
   if (typeof content !== 'object' || Array.isArray(content)) refuse('must be a map of settings');
   const keys = new Map(Object.keys(table).map((key) => [fileKeyOf(key), key]));
   const values: Record<string, string> = {};
@@ -27,10 +28,21 @@ export function readSettingsFile(path: string, table: SettingTable): NonNullable
     else {
       const node = document.get(name, true);
       // The text of a number is not always that of its value: `0123`, `1.10`.
-      values[key] = isScalar(node) && typeof value === 'number' ? node.source! : String(value);
+      const written = isScalar(node) && typeof value === 'number' ? node.source! : String(value);
+      // A setting that does not accept the text gets the number, as for `1e6` where a whole number is asked for.
+      values[key] = accepts(table[key]!.parse, written) ? written : String(value);
     }
   }
   return { name: path, values };
+}
+
+function accepts(parse: (text: string) => unknown, text: string): boolean {
+  try {
+    parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readText(path: string, refuse: (problem: string) => never): string {
