@@ -1,6 +1,6 @@
 /**
  * The Events in which the leading operator reports a fault of the product's own objects, on its own Deployment.
- * `kubectl svc status` reads them: without a policy there is no status that reports the fault.
+ * `kubectl svc status` reads them, because only the status of a policy reports such a fault otherwise.
  */
 
 /** Start of the note of each such Event. */

@@ -18,6 +18,7 @@ export { matchesGlob } from './compile/select/selector.ts';
 export { holdsPort } from './ports.ts';
 export { secretRefsOf } from './compile/exports.ts';
 export { compile, Compiler } from './compile/compile.ts';
+export { monitorOf } from './compile/unsent.ts';
 export { generationKey, generationOf, objectOfKey } from './compile/generations.ts';
 export { judgePolicies, policiesInForce } from './compile/check/acceptance.ts';
 export { lastMonitorSpec, lastPolicySpec } from './compile/check/last-accepted.ts';

@@ -33,8 +33,8 @@ export class SeenItems {
   }
 
   /**
-   * Where to resume, RFC 3339; not before 1970, and not later than now by the cluster's clock, whatever times items
-   * carry. Undefined while there is no item.
+   * The time from which to resume, RFC 3339; undefined before the first item. Items may have false times, so it is never
+   * before 1970 nor after now by the cluster's clock.
    */
   since(nowMs: number): string | undefined {
     if (this.#newestMs === -Infinity) return undefined;

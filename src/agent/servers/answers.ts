@@ -10,9 +10,9 @@ export interface RequestCounts {
 }
 
 /**
- * Counts a request while `serve` answers it, and then by its status. One whose caller gave it up, of which `gone` tells
- * `serve`, counts as 499, and its error as none. `fail` answers other errors, or cuts the connection of an answer that
- * has begun.
+ * Counts a request while `serve` answers it, and then by its status. `gone` aborts when the caller gives the request up;
+ * then it counts as 499, and an error of `serve` is ignored. `fail` answers any other error, or cuts the connection if
+ * the answer has begun.
  */
 export async function counted(
   res: ServerResponse,

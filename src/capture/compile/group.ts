@@ -85,7 +85,7 @@ export interface MonitorPlan extends Draft {
   rule: Omit<CaptureMonitorRule, 'pods'> | null;
   clamped: string | null;
   exports: readonly ExportOutcome[];
-  /** The destinations that are allowed, also when there is no rule. */
+  /** The allowed destinations of the monitor. They are set also where `rule` is null. */
   exportRules: readonly CaptureExportRule[];
   digest: string;
 }

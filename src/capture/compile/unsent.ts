@@ -25,7 +25,7 @@ export function rulesOfUnsent(
 }
 
 /** `<namespace>/<name>` of the monitor that owns a destination; null for one of a policy. */
-function monitorOf(owner: string): string | null {
+export function monitorOf(owner: string): string | null {
   return owner.startsWith(monitorPrefix) ? owner.slice(monitorPrefix.length) : null;
 }
 

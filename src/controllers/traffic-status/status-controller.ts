@@ -126,7 +126,7 @@ function conditionEvents<T extends KubeObject>(
   };
 }
 
-/** Reasons of transitional states and of what somebody wants, which are not faults. */
+/** Reasons that are no faults: something is on its way, or somebody wants it so. */
 const quiet: readonly string[] = [
   'RollingOut',
   'RestartsLimited',

@@ -1,4 +1,4 @@
-import type { UnsentExport } from '../../../capture/index.ts';
+import { monitorOf, type UnsentExport } from '../../../capture/index.ts';
 import type { NodeState } from '../node-state.ts';
 
 type Node = Pick<NodeState, 'name' | 'status' | 'desired'>;
@@ -27,11 +27,9 @@ export class UnsentExports {
   }
 }
 
-const monitors = 'TrafficMonitor/';
-
 /** The destinations of monitors that an agent has unsent data for. */
 function unsentOf({ status }: Node): UnsentExport[] {
-  return (status?.exports ?? []).filter(({ owner, pendingBytes }) => pendingBytes > 0 && owner.startsWith(monitors));
+  return (status?.exports ?? []).filter(({ owner, pendingBytes }) => pendingBytes > 0 && monitorOf(owner) !== null);
 }
 
 /** Those of them whose monitor has no pod on the node, as a text. */
@@ -40,8 +38,10 @@ function withoutPods(node: Node): string {
   if (unsent.length === 0) return '';
   const rules = node.desired?.config.monitors ?? [];
   const present = new Set(
-    rules.flatMap(({ namespace, name, pods }) => (pods.length > 0 ? [`${monitors}${namespace}/${name}`] : [])),
+    rules.flatMap(({ namespace, name, pods }) => (pods.length > 0 ? [`${namespace}/${name}`] : [])),
   );
-  const left = unsent.filter(({ owner }) => !present.has(owner)).map(({ owner, name }) => `${owner}/${name}`);
+  const left = unsent
+    .filter(({ owner }) => !present.has(monitorOf(owner)!))
+    .map(({ owner, name }) => `${owner}/${name}`);
   return left.toSorted().join();
 }
